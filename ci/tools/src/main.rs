@@ -1,0 +1,2 @@
+//! Tools of the checks.
+fn main() {}

@@ -1,0 +1,2 @@
+//! The `ropewalk` command.
+fn main() {}

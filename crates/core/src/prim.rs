@@ -1,0 +1,202 @@
+//! The only file that names an atomic type. Everything lock-free in Ropewalk takes its atomics, cells, fences and short
+//! locks from here, so that loom (`--cfg loom`) and shuttle (`--cfg shuttle`) check the code that ships, not a copy.
+//!
+//! Under a model checker `new` is not `const`; what must live in a `static` uses [`real`], which is never modelled.
+
+#[cfg(loom)]
+mod imp {
+    pub use loom::hint::spin_loop;
+    pub use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+    pub use loom::thread;
+}
+#[cfg(all(shuttle, not(loom)))]
+mod imp {
+    pub use shuttle::hint::spin_loop;
+    pub use shuttle::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+    pub use shuttle::thread;
+}
+#[cfg(not(any(loom, shuttle)))]
+mod imp {
+    #[cfg(target_has_atomic = "64")]
+    pub use core::sync::atomic::AtomicU64;
+    pub use core::hint::spin_loop;
+    pub use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
+    #[cfg(any(feature = "std", test))]
+    pub use std::thread;
+}
+pub use imp::*;
+
+/// Atomics that no model checker sees: for statics and for counters nobody synchronises through.
+pub mod real {
+    pub use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+}
+
+/// An `UnsafeCell` whose accesses loom can check for races.
+#[cfg(loom)]
+#[derive(Debug)]
+pub struct UnsafeCell<T: ?Sized>(loom::cell::UnsafeCell<T>);
+/// An `UnsafeCell` whose accesses loom can check for races.
+#[cfg(not(loom))]
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct UnsafeCell<T: ?Sized>(core::cell::UnsafeCell<T>);
+
+#[cfg(loom)]
+impl<T> UnsafeCell<T> {
+    pub fn new(value: T) -> Self {
+        Self(loom::cell::UnsafeCell::new(value))
+    }
+    #[inline]
+    pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        self.0.with(f)
+    }
+    #[inline]
+    pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        self.0.with_mut(f)
+    }
+}
+#[cfg(not(loom))]
+impl<T> UnsafeCell<T> {
+    pub const fn new(value: T) -> Self {
+        Self(core::cell::UnsafeCell::new(value))
+    }
+    #[inline(always)]
+    pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        f(self.0.get())
+    }
+    #[inline(always)]
+    pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        f(self.0.get())
+    }
+}
+
+pub use lock::{Lock, LockGuard};
+
+/// A short lock for cold paths: a std mutex where there are threads, a spin lock where there are none. It is never
+/// poisoned (no user code runs under it) and never held across a suspension.
+mod lock {
+    #[cfg(loom)]
+    pub use loom::sync::MutexGuard as LockGuard;
+    #[cfg(all(shuttle, not(loom)))]
+    pub use shuttle::sync::MutexGuard as LockGuard;
+    #[cfg(all(any(feature = "std", test), not(any(loom, shuttle))))]
+    pub use std::sync::MutexGuard as LockGuard;
+
+    #[cfg(loom)]
+    type Inner<T> = loom::sync::Mutex<T>;
+    #[cfg(all(shuttle, not(loom)))]
+    type Inner<T> = shuttle::sync::Mutex<T>;
+    #[cfg(all(any(feature = "std", test), not(any(loom, shuttle))))]
+    type Inner<T> = std::sync::Mutex<T>;
+
+    #[cfg(any(feature = "std", test, loom, shuttle))]
+    #[derive(Debug)]
+    pub struct Lock<T>(Inner<T>);
+
+    #[cfg(any(feature = "std", test, loom, shuttle))]
+    impl<T> Lock<T> {
+        #[cfg(not(any(loom, shuttle)))]
+        pub const fn new(value: T) -> Self {
+            Self(Inner::new(value))
+        }
+        #[cfg(any(loom, shuttle))]
+        pub fn new(value: T) -> Self {
+            Self(Inner::new(value))
+        }
+        #[inline]
+        pub fn lock(&self) -> LockGuard<'_, T> {
+            match self.0.lock() {
+                Ok(guard) => guard,
+                #[cfg(not(loom))]
+                Err(poisoned) => poisoned.into_inner(),
+                #[cfg(loom)]
+                Err(_) => unreachable!("loom locks are not poisoned"),
+            }
+        }
+        /// The value without locking: `&mut` proves that nobody else holds it.
+        #[cfg(not(any(loom, shuttle)))]
+        pub fn get_mut(&mut self) -> &mut T {
+            self.0.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner)
+        }
+    }
+
+    #[cfg(not(any(feature = "std", test, loom, shuttle)))]
+    pub use spin::{Lock, LockGuard};
+    #[cfg(not(any(feature = "std", test, loom, shuttle)))]
+    mod spin {
+        use core::cell::UnsafeCell;
+        use core::ops::{Deref, DerefMut};
+        use core::sync::atomic::{AtomicBool, Ordering};
+
+        #[derive(Debug)]
+        pub struct Lock<T> {
+            held: AtomicBool,
+            value: UnsafeCell<T>,
+        }
+        // SAFETY: `held` gives one thread at a time access to `value`.
+        unsafe impl<T: Send> Sync for Lock<T> {}
+
+        impl<T> Lock<T> {
+            pub const fn new(value: T) -> Self {
+                Self { held: AtomicBool::new(false), value: UnsafeCell::new(value) }
+            }
+            pub fn lock(&self) -> LockGuard<'_, T> {
+                while self.held.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
+                    core::hint::spin_loop();
+                }
+                LockGuard(self)
+            }
+            pub fn get_mut(&mut self) -> &mut T {
+                self.value.get_mut()
+            }
+        }
+
+        #[derive(Debug)]
+        pub struct LockGuard<'a, T>(&'a Lock<T>);
+        impl<T> Deref for LockGuard<'_, T> {
+            type Target = T;
+            fn deref(&self) -> &T {
+                // SAFETY: the guard holds the lock.
+                unsafe { &*self.0.value.get() }
+            }
+        }
+        impl<T> DerefMut for LockGuard<'_, T> {
+            fn deref_mut(&mut self) -> &mut T {
+                // SAFETY: the guard holds the lock, and `&mut self` is unique.
+                unsafe { &mut *self.0.value.get() }
+            }
+        }
+        impl<T> Drop for LockGuard<'_, T> {
+            fn drop(&mut self) {
+                self.0.held.store(false, Ordering::Release);
+            }
+        }
+    }
+}
+
+/// Keeps two hot words off one cache line (and off the pair of lines that adjacent-line prefetch pulls together).
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Padded<T>(pub T);
+impl<T> core::ops::Deref for Padded<T> {
+    type Target = T;
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+/// Runs a model test: every interleaving under loom, many random ones under shuttle, a few real ones otherwise.
+///
+/// Test names of models contain `model_`, which is how `ci/loom` and `ci/shuttle` pick them.
+#[cfg(any(loom, shuttle, test, feature = "std"))]
+pub fn model(f: impl Fn() + Sync + Send + 'static) {
+    #[cfg(loom)]
+    loom::model(f);
+    #[cfg(all(shuttle, not(loom)))]
+    shuttle::check_random(f, 2_000);
+    #[cfg(not(any(loom, shuttle)))]
+    for _ in 0..200 {
+        f();
+    }
+}

@@ -1,0 +1,1 @@
+//! Attribute macros of Ropewalk (`#[main]`, `#[test]`, `#[preemptible]`); they arrive with the issues that need them.
