@@ -5,3 +5,6 @@ extern crate alloc;
 
 #[doc(hidden)]
 pub mod prim;
+pub mod budget;
+#[cfg(feature = "alloc")]
+pub mod task;

@@ -174,6 +174,61 @@ mod lock {
     }
 }
 
+#[cfg(any(feature = "std", test, loom, shuttle))]
+pub use condvar::Condvar;
+
+/// A thread waiting for what a [`Lock`] guards to change. Like the lock it is never poisoned; a wait may end early.
+#[cfg(any(feature = "std", test, loom, shuttle))]
+mod condvar {
+    use super::LockGuard;
+    use core::time::Duration;
+
+    #[cfg(loom)]
+    type Inner = loom::sync::Condvar;
+    #[cfg(all(shuttle, not(loom)))]
+    type Inner = shuttle::sync::Condvar;
+    #[cfg(not(any(loom, shuttle)))]
+    type Inner = std::sync::Condvar;
+
+    #[derive(Debug, Default)]
+    pub struct Condvar(Inner);
+
+    impl Condvar {
+        pub fn new() -> Self {
+            Self(Inner::new())
+        }
+        pub fn wait<'a, T>(&self, guard: LockGuard<'a, T>) -> LockGuard<'a, T> {
+            self.0.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner)
+        }
+        /// Waits for at most `timeout`; a model checker knows no clock and waits for ever.
+        pub fn wait_timeout<'a, T>(&self, guard: LockGuard<'a, T>, timeout: Duration) -> LockGuard<'a, T> {
+            self.0.wait_timeout(guard, timeout).unwrap_or_else(std::sync::PoisonError::into_inner).0
+        }
+        pub fn notify_one(&self) {
+            self.0.notify_one();
+        }
+        pub fn notify_all(&self) {
+            self.0.notify_all();
+        }
+    }
+}
+
+/// Initialises an atomic in raw memory that others may already be reading as an atomic.
+///
+/// # Safety
+/// `at` is valid for writes and aligned, and whoever reads it concurrently does so atomically.
+#[inline(always)]
+pub unsafe fn init_usize(at: *mut AtomicUsize, value: usize) {
+    #[cfg(any(loom, shuttle))]
+    // SAFETY: passed on to the caller; models create the atomic afresh.
+    unsafe {
+        at.write(AtomicUsize::new(value))
+    };
+    #[cfg(not(any(loom, shuttle)))]
+    // SAFETY: passed on to the caller.
+    unsafe { AtomicUsize::from_ptr(at.cast()) }.store(value, Ordering::Release);
+}
+
 /// Keeps two hot words off one cache line (and off the pair of lines that adjacent-line prefetch pulls together).
 #[derive(Debug, Default)]
 #[repr(align(128))]

@@ -1,0 +1,398 @@
+//! The rights over a task: [`Runnable`] may run it, [`TaskHandle`] may take its output, [`TaskRef`] may look at it, wake
+//! it and cancel it.
+
+use super::join::Registered;
+use super::outcome::{Outcome, PanicInfo, TaskError};
+use super::raw::Header;
+use super::state::{Detached, Woken};
+use super::{Host, Ran, TaskId, waker};
+use core::cell::Cell;
+use core::fmt;
+use core::future::Future;
+use core::marker::PhantomData;
+use core::mem::{ManuallyDrop, MaybeUninit};
+use core::panic::Location;
+use core::pin::Pin;
+use core::ptr::NonNull;
+use core::task::{Context, Poll};
+
+/// The right to run a scheduled task once. Whoever queues tasks queues these.
+///
+/// Dropping it unrun cancels the task: its future is dropped and its handle gets
+/// [`TaskError::Cancelled`] (or `Shutdown`, if that is why it was cancelled).
+#[must_use = "a dropped Runnable cancels its task"]
+pub struct Runnable(pub(super) NonNull<Header>);
+
+// SAFETY: bodies are Send, or the task is pinned and its maker (`TaskCell::emplace`, unsafe) keeps it on its thread.
+unsafe impl Send for Runnable {}
+// SAFETY: `&Runnable` gives access to atomics and immutable fields only.
+unsafe impl Sync for Runnable {}
+
+impl Runnable {
+    /// Polls the task once. A panic in it does not unwind from here.
+    pub fn run(self) -> Ran {
+        self.run_with(&Cell::new(false))
+    }
+
+    /// As [`run`](Self::run); if the body sets `yielded` before it returns `Pending`, the task stays scheduled without
+    /// having been woken, and comes back as [`Ran::Yielded`].
+    #[inline]
+    pub fn run_with(self, yielded: &Cell<bool>) -> Ran {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: T1: we own the Runnable and pass it on.
+        unsafe { (this.header().vtable.run)(this.0, yielded) }
+    }
+
+    /// Hands the task to its host's queue.
+    pub fn schedule(self) {
+        let schedule = self.header().vtable.schedule;
+        // SAFETY: the vtable belongs to this task.
+        unsafe { schedule(self) }
+    }
+
+    /// Another way to refer to the task.
+    pub fn task(&self) -> TaskRef {
+        self.header().state.ref_inc();
+        TaskRef(self.0)
+    }
+
+    /// Asks for cancellation before it runs; `shutdown` says that the runtime is going away.
+    pub fn cancel(&self, shutdown: bool) {
+        let nothing = self.header().state.cancel(shutdown);
+        debug_assert_eq!(nothing, Woken::Nothing, "a scheduled task needs no submitting");
+    }
+
+    /// Whether the task must run on its home worker.
+    #[inline]
+    pub fn is_pinned(&self) -> bool {
+        self.header().state.load().is_pinned()
+    }
+
+    /// The task's id.
+    pub fn id(&self) -> TaskId {
+        self.header().id
+    }
+
+    /// The raw pointer: what queues store.
+    #[inline]
+    pub fn into_raw(self) -> NonNull<Header> {
+        ManuallyDrop::new(self).0
+    }
+
+    /// Takes back what [`into_raw`](Self::into_raw) gave.
+    ///
+    /// # Safety
+    /// `raw` came from `into_raw`, and is taken back once.
+    #[inline]
+    pub unsafe fn from_raw(raw: NonNull<Header>) -> Self {
+        Self(raw)
+    }
+
+    /// The header, to be passed to a [`Host`]'s own functions.
+    #[inline]
+    pub fn as_raw(&self) -> NonNull<Header> {
+        self.0
+    }
+
+    #[inline]
+    fn header(&self) -> &Header {
+        // SAFETY: T3: a scheduled task is not COMPLETE.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Drop for Runnable {
+    fn drop(&mut self) {
+        // SAFETY: T1: we own the Runnable and pass it on.
+        unsafe { (self.header().vtable.discard)(self.0) }
+    }
+}
+
+/// A counted reference to a task of any kind: it can be looked at, woken and cancelled.
+pub struct TaskRef(pub(super) NonNull<Header>);
+
+// SAFETY: everything reachable through it is atomic or immutable.
+unsafe impl Send for TaskRef {}
+// SAFETY: as above.
+unsafe impl Sync for TaskRef {}
+
+impl TaskRef {
+    /// A reference to a task found by walking memory, unless it is over.
+    ///
+    /// # Safety
+    /// `header` points to memory in which a task lives or was vacated ([`Header::vacate`]).
+    pub unsafe fn find(header: NonNull<Header>) -> Option<Self> {
+        // SAFETY: the state word is always an atomic there.
+        unsafe { header.as_ref() }.state.try_ref().then_some(Self(header))
+    }
+
+    /// Asks the task to stop: its future is dropped at its next suspension, at once if it is suspended.
+    pub fn cancel(&self) {
+        self.cancel_for(false);
+    }
+
+    /// As [`cancel`](Self::cancel); with `shutdown` the handle gets [`TaskError::Shutdown`].
+    pub fn cancel_for(&self, shutdown: bool) {
+        if self.header().state.cancel(shutdown) == Woken::Submit {
+            // SAFETY: `cancel` gave us the Runnable (T1).
+            unsafe { (self.header().vtable.schedule)(Runnable(self.0)) }
+        }
+    }
+
+    /// Wakes the task.
+    pub fn wake(&self) {
+        if self.header().state.wake() == Woken::Submit {
+            // SAFETY: `wake` gave us the Runnable (T1).
+            unsafe { (self.header().vtable.schedule)(Runnable(self.0)) }
+        }
+    }
+
+    /// The task's waker.
+    pub fn waker(&self) -> core::task::Waker {
+        // SAFETY: the new reference moves into the waker.
+        unsafe { waker::from_task(self.clone().into_raw()) }
+    }
+
+    /// Whether the task is over.
+    pub fn is_finished(&self) -> bool {
+        self.header().state.load().is_complete()
+    }
+
+    /// Whether somebody asked the task to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.header().state.load().is_cancelled()
+    }
+
+    /// Whether the task is bound to its home worker.
+    pub fn is_pinned(&self) -> bool {
+        self.header().state.load().is_pinned()
+    }
+
+    /// Queued, running or waiting, in a word.
+    pub fn state_name(&self) -> &'static str {
+        match self.header().state.load() {
+            now if now.is_complete() => "done",
+            now if now.is_running() => "running",
+            now if now.is_scheduled() => "queued",
+            _ => "waiting",
+        }
+    }
+
+    /// The task's id.
+    pub fn id(&self) -> TaskId {
+        self.header().id
+    }
+
+    /// The task's name, if it has one.
+    pub fn name(&self) -> Option<&str> {
+        // SAFETY: our reference keeps the cell, and with it the name, alive.
+        unsafe { (self.header().vtable.name)(self.0).map(|name| &*name.as_ptr()) }
+    }
+
+    /// Where it was spawned.
+    pub fn spawned_at(&self) -> &'static Location<'static> {
+        self.header().spawned_at
+    }
+
+    /// [`Host::KIND`] of the host it lives in.
+    pub fn kind(&self) -> u8 {
+        self.header().vtable.kind
+    }
+
+    /// What the host keeps beside each of its tasks.
+    ///
+    /// # Safety
+    /// The task lives in `H`.
+    pub unsafe fn extra<H: Host>(&self) -> &H::Extra {
+        // SAFETY: passed on to the caller.
+        unsafe { Header::extra::<H>(self.0).as_ref() }
+    }
+
+    fn into_raw(self) -> NonNull<Header> {
+        ManuallyDrop::new(self).0
+    }
+
+    fn header(&self) -> &Header {
+        // SAFETY: T3: our reference keeps the cell alive.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Clone for TaskRef {
+    fn clone(&self) -> Self {
+        self.header().state.ref_inc();
+        Self(self.0)
+    }
+}
+
+impl Drop for TaskRef {
+    #[inline]
+    fn drop(&mut self) {
+        let what = self.header().state.ref_dec();
+        // SAFETY: the answer to our own operation; the cell is not touched afterwards.
+        unsafe { (self.header().vtable.dropped)(self.0, what) }
+    }
+}
+
+impl fmt::Debug for TaskRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "task {} ({}, spawned at {})", self.id(), self.state_name(), self.spawned_at())
+    }
+}
+
+/// Waits for a task and takes its output: a future of `Result<T, TaskError>`.
+///
+/// Dropping it detaches the task, which goes on running; a panic of a detached task is reported by its runtime.
+///
+/// **Cancel safety**: polling it and dropping it later loses nothing but the output. **Panics** when polled again after
+/// it gave the output.
+#[must_use = "a dropped handle detaches its task"]
+pub struct TaskHandle<T> {
+    /// The handle's reference; `None` once the output was taken.
+    task: Option<NonNull<Header>>,
+    waiting: bool,
+    output: PhantomData<T>,
+}
+
+// SAFETY: the handle moves a `T` to whoever polls it; the rest is atomic or immutable.
+unsafe impl<T: Send> Send for TaskHandle<T> {}
+// SAFETY: `&TaskHandle` gives no access to the output.
+unsafe impl<T: Send> Sync for TaskHandle<T> {}
+
+impl<T> TaskHandle<T> {
+    /// # Safety
+    /// The caller passes on the handle's reference of a task whose output is `T`.
+    pub(super) unsafe fn new(task: NonNull<Header>) -> Self {
+        Self { task: Some(task), waiting: false, output: PhantomData }
+    }
+
+    /// Asks the task to stop: its future is dropped at its next suspension (at once if it is suspended) and the handle
+    /// gives [`TaskError::Cancelled`], unless the task finishes first. Cancelling twice is the same as once.
+    pub fn cancel(&self) {
+        if let Some(task) = self.as_ref() {
+            task.cancel();
+        }
+    }
+
+    /// A detached right to cancel the task. `None` once the output was taken.
+    pub fn abort_handle(&self) -> AbortHandle {
+        AbortHandle(self.as_ref().map(|task| TaskRef::clone(&task)))
+    }
+
+    /// Whether the output is there (or was taken).
+    pub fn is_finished(&self) -> bool {
+        self.as_ref().is_none_or(|task| task.header().join.done().is_some())
+    }
+
+    /// The task's id; `None` once the output was taken.
+    pub fn id(&self) -> Option<TaskId> {
+        self.as_ref().map(|task| task.id())
+    }
+
+    /// The task as a [`TaskRef`], borrowed.
+    fn as_ref(&self) -> Option<ManuallyDrop<TaskRef>> {
+        self.task.map(|task| ManuallyDrop::new(TaskRef(task)))
+    }
+
+    /// Takes the output that the join word says is there, and drops the handle's reference.
+    fn take(&mut self, task: NonNull<Header>, outcome: Outcome) -> Result<T, TaskError> {
+        self.task = None;
+        // SAFETY: the handle's reference keeps the cell alive until it is dropped below.
+        let header = unsafe { task.as_ref() };
+        let result = match outcome {
+            Outcome::Cancelled => Err(TaskError::Cancelled),
+            Outcome::Shutdown => Err(TaskError::Shutdown),
+            Outcome::Value => {
+                let mut value = MaybeUninit::<T>::uninit();
+                // SAFETY: J2, T4: the value is there, it is a `T`, and `task` was cleared so it is taken once.
+                Ok(unsafe {
+                    (header.vtable.take)(task, value.as_mut_ptr().cast());
+                    value.assume_init()
+                })
+            }
+            Outcome::Panicked => {
+                let mut info = MaybeUninit::<PanicInfo>::uninit();
+                // SAFETY: as above, for the panic.
+                Err(TaskError::Panicked(unsafe {
+                    (header.vtable.take)(task, info.as_mut_ptr().cast());
+                    info.assume_init()
+                }))
+            }
+        };
+        // SAFETY: the answer to our own operation; the cell is not touched afterwards.
+        unsafe { (header.vtable.dropped)(task, header.state.ref_dec_last()) };
+        result
+    }
+}
+
+impl<T> Future for TaskHandle<T> {
+    type Output = Result<T, TaskError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let task = self.task.expect("a TaskHandle was polled after it gave its output");
+        core::task::ready!(crate::budget::poll_proceed(cx));
+        // SAFETY: the handle's reference keeps the cell alive.
+        match unsafe { task.as_ref() }.join.register(cx.waker()) {
+            Registered::Done(outcome) => Poll::Ready(self.take(task, outcome)),
+            Registered::Waiting => {
+                self.waiting = true;
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl<T> Unpin for TaskHandle<T> {}
+
+impl<T> Drop for TaskHandle<T> {
+    fn drop(&mut self) {
+        let Some(task) = self.task else { return };
+        // SAFETY: the handle's reference keeps the cell alive.
+        let header = unsafe { task.as_ref() };
+        if self.waiting {
+            header.join.withdraw();
+        }
+        let left = match header.state.detach() {
+            Detached::Gone(left) => left,
+            Detached::Output => {
+                // SAFETY: T4: COMPLETE with HANDLE set: the output is ours and nobody took it.
+                unsafe { (header.vtable.drop_output)(task, header.join.done().expect("complete, so done")) };
+                header.state.ref_dec_last()
+            }
+        };
+        // SAFETY: the answer to our own operation; the cell is not touched afterwards.
+        unsafe { (header.vtable.dropped)(task, left) }
+    }
+}
+
+impl<T> fmt::Debug for TaskHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.as_ref() {
+            Some(task) => write!(f, "TaskHandle({:?})", *task),
+            None => f.write_str("TaskHandle(taken)"),
+        }
+    }
+}
+
+/// A right to cancel a task that outlives its handle.
+#[derive(Clone, Debug)]
+pub struct AbortHandle(Option<TaskRef>);
+
+impl AbortHandle {
+    /// As [`TaskHandle::cancel`]. Nothing happens if the task is over.
+    pub fn cancel(&self) {
+        if let Some(task) = &self.0 {
+            task.cancel();
+        }
+    }
+
+    /// Whether the task is over.
+    pub fn is_finished(&self) -> bool {
+        self.0.as_ref().is_none_or(TaskRef::is_finished)
+    }
+
+    /// The task's id, if its output had not been taken when this was made.
+    pub fn id(&self) -> Option<TaskId> {
+        self.0.as_ref().map(TaskRef::id)
+    }
+}

@@ -1,0 +1,217 @@
+//! The task cell: one allocation that holds a future, its state, its output and the place of whoever waits for it.
+//!
+//! [`spawn`] is the safe door for foreign executors: give it a future and a function that queues, run what gets queued.
+//! A runtime that wants its own memory and its own queues implements [`Host`].
+//!
+//! Code map: `state` (the state word), `join` (the join word), `raw` (header, layout, the one function that runs a
+//! task), `waker`, `handle` (the rights over a task), `outcome` (how it ended), `foreign` (the safe `spawn`).
+
+mod foreign;
+mod handle;
+mod join;
+mod outcome;
+mod raw;
+mod state;
+#[cfg(test)]
+mod tests;
+mod waker;
+
+pub use foreign::spawn;
+pub use handle::{AbortHandle, Runnable, TaskHandle, TaskRef};
+pub use outcome::{PanicInfo, TaskError};
+pub use raw::Header;
+
+use core::alloc::Layout;
+use core::any::Any;
+use core::fmt;
+use core::future::Future;
+use core::num::NonZeroU64;
+use core::panic::Location;
+use core::pin::Pin;
+use core::ptr::NonNull;
+use core::task::{Context, Poll};
+
+/// Identifies a task within its process; never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TaskId(NonZeroU64);
+
+impl TaskId {
+    /// The id with this number.
+    pub const fn new(number: NonZeroU64) -> Self {
+        Self(number)
+    }
+
+    /// The number.
+    pub const fn get(self) -> u64 {
+        self.0.get()
+    }
+}
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What a cell runs: a future, or something that must be resumed to be cancelled because it owns a stack.
+pub trait Body {
+    /// What it gives in the end.
+    type Output;
+    /// `false`: cancelled by dropping it. `true`: cancelled by polling it with `cancelled` until it ends.
+    const CANCELLED_BY_POLL: bool;
+    /// Goes on with it.
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>, cancelled: bool) -> Poll<Self::Output>;
+    /// Whether a panic of it is its way of being cancelled.
+    fn is_interruption(_payload: &(dyn Any + Send)) -> bool {
+        false
+    }
+}
+
+/// A future as a [`Body`].
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Async<F>(pub F);
+
+impl<F: Future> Body for Async<F> {
+    type Output = F::Output;
+    const CANCELLED_BY_POLL: bool = false;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>, _cancelled: bool) -> Poll<F::Output> {
+        // SAFETY: structural pinning of the only field.
+        unsafe { self.map_unchecked_mut(|this| &mut this.0) }.poll(cx)
+    }
+}
+
+/// Where tasks live and where they go when they are woken.
+///
+/// # Safety
+/// `schedule` passes each `Runnable` on to be run or dropped, a pinned one only on its home thread. `dealloc` frees what
+/// the implementor gave to [`emplace`]. If `FINDS_TASKS`, the implementor drops idle tasks when it ends.
+pub unsafe trait Host: 'static {
+    /// What each of its tasks carries beside the header.
+    type Extra: Send + Sync;
+    /// Tells the hosts of one runtime apart ([`TaskRef::kind`]).
+    const KIND: u8;
+    /// Whether the host finds idle tasks again, to drop them in the end. If not, a task that nothing can wake any more
+    /// is cancelled when its last reference goes.
+    const FINDS_TASKS: bool;
+    /// Queues a task.
+    fn schedule(task: Runnable);
+    /// Whether the current thread keeps the host of this task alive, so that a waker may give up its reference before
+    /// the task is queued.
+    fn keeps_itself_alive(task: NonNull<Header>) -> bool;
+    /// Frees the memory of a task that is over.
+    ///
+    /// # Safety
+    /// `task` was made in this host's memory by [`emplace`] with a cell of this layout, and nobody uses it any more.
+    unsafe fn dealloc(task: NonNull<Header>, layout: Layout);
+    /// The task's name.
+    fn name(extra: &Self::Extra) -> Option<&str>;
+    /// A panic that no handle took.
+    fn unhandled(panic: PanicInfo);
+}
+
+impl Header {
+    /// What the host keeps beside the task.
+    ///
+    /// # Safety
+    /// `header` is a live task of host `H`.
+    pub unsafe fn extra<H: Host>(header: NonNull<Header>) -> NonNull<H::Extra> {
+        // SAFETY: passed on to the caller; the vtable knows the field's offset.
+        unsafe { header.byte_add(header.as_ref().vtable.extra).cast() }
+    }
+
+    /// Marks memory in which no task lives, so that [`TaskRef::find`] passes over it.
+    ///
+    /// # Safety
+    /// `header` is valid for writes and no task lives there.
+    pub unsafe fn vacate(header: NonNull<Header>) {
+        // SAFETY: passed on to the caller.
+        unsafe { state::State::vacate(&raw mut (*header.as_ptr()).state) }
+    }
+
+    /// The task's id.
+    ///
+    /// # Safety
+    /// `header` is a live task.
+    pub unsafe fn id(header: NonNull<Header>) -> TaskId {
+        // SAFETY: passed on to the caller.
+        unsafe { header.as_ref().id }
+    }
+
+    /// Whether the task was asked to stop.
+    ///
+    /// # Safety
+    /// `header` is a live task.
+    pub unsafe fn is_cancelled(header: NonNull<Header>) -> bool {
+        // SAFETY: passed on to the caller.
+        unsafe { header.as_ref() }.state.load().is_cancelled()
+    }
+
+    /// The task that `waker` wakes, if it is a waker of one of our tasks.
+    pub fn of_waker(waker: &core::task::Waker) -> Option<NonNull<Header>> {
+        waker::task_of(waker)
+    }
+
+    /// A reference to a live task.
+    ///
+    /// # Safety
+    /// `header` is a live task.
+    pub unsafe fn reference(header: NonNull<Header>) -> TaskRef {
+        let borrowed = core::mem::ManuallyDrop::new(TaskRef(header));
+        TaskRef::clone(&borrowed)
+    }
+}
+
+/// How a task is made; see [`emplace`].
+#[derive(Clone, Copy, Debug)]
+pub struct Birth {
+    /// Its id.
+    pub id: TaskId,
+    /// Where it was spawned.
+    pub spawned_at: &'static Location<'static>,
+    /// Whether it stays on its home worker.
+    pub pinned: bool,
+    /// Two bits that the scheduler may use.
+    pub priority: u8,
+}
+
+/// The layout of a task that runs `B` in host `H`.
+pub const fn layout<B: Body, H: Host>() -> Layout {
+    raw::Cell::<B, H>::LAYOUT
+}
+
+/// Makes a scheduled task in `memory`.
+///
+/// # Safety
+/// `memory` is valid for [`layout::<B, H>()`](layout) and comes from `H`. The body and its output are `Send + 'static`,
+/// or the task is `pinned` and runs, is dropped, and has its output taken only while what it borrows is alive and on the
+/// thread it belongs to.
+#[inline]
+pub unsafe fn emplace<B: Body, H: Host>(
+    memory: NonNull<u8>,
+    body: B,
+    extra: H::Extra,
+    birth: Birth,
+) -> (Runnable, TaskHandle<B::Output>) {
+    let Birth { id, spawned_at, pinned, priority } = birth;
+    // SAFETY: passed on to the caller. The new task is SCHEDULED (one Runnable) and counts one handle.
+    unsafe {
+        let header = raw::Cell::<B, H>::emplace(memory, body, extra, id, spawned_at, (pinned, priority));
+        (Runnable(header), TaskHandle::new(header))
+    }
+}
+
+/// What became of a task that was run.
+#[must_use]
+pub enum Ran {
+    /// It waits; a wake-up will queue it.
+    Idle,
+    /// It was woken while it ran: queue it.
+    Woken(Runnable),
+    /// It asked to go behind everything else: queue it last.
+    Yielded(Runnable),
+    /// It is over.
+    Done,
+}

@@ -1,0 +1,348 @@
+//! The task cell: header, vtable and layout, and the one function that runs a task.
+//!
+//! ```text
+//!  ┌ Header (40 bytes) ───────────────────────────────┬ extra ─────────┬ stage ──────────────────────┐
+//!  │ state │ vtable │ spawn place │ join word │ id    │ Host::Extra    │ body, then output or panic  │
+//!  └───────┴────────┴─────────────┴───────────┴───────┴────────────────┴─────────────────────────────┘
+//! ```
+//!
+//! The stage holds no tag: before COMPLETE it is the body (T2), afterwards what the outcome in the join word says.
+
+use super::join::JoinWord;
+use super::outcome::{Outcome, PanicInfo};
+use super::state::{Dropped, HandleGone, Snapshot, State, Woken};
+use super::{Body, Host, Ran, Runnable, TaskId, TaskRef, waker};
+use crate::prim::UnsafeCell;
+use alloc::boxed::Box;
+use core::alloc::Layout;
+use core::any::Any;
+use core::cell::Cell as LocalCell;
+use core::mem::ManuallyDrop;
+use core::panic::Location;
+use core::pin::Pin;
+use core::ptr::NonNull;
+use core::task::{Context, Poll};
+
+/// What every task has, whatever it runs. Opaque outside of this module.
+#[repr(C)]
+pub struct Header {
+    pub(super) state: State,
+    pub(super) vtable: &'static Vtable,
+    pub(super) spawned_at: &'static Location<'static>,
+    pub(super) join: JoinWord,
+    pub(super) id: TaskId,
+}
+
+/// What differs between bodies and hosts.
+pub(super) struct Vtable {
+    /// Runs the `Runnable`. The flag: the body asked to go to the back of the queue.
+    pub(super) run: unsafe fn(NonNull<Header>, &LocalCell<bool>) -> Ran,
+    /// Drops the body unrun; the `Runnable` was given up.
+    pub(super) discard: unsafe fn(NonNull<Header>),
+    pub(super) schedule: unsafe fn(Runnable),
+    pub(super) wake_by_val: unsafe fn(NonNull<Header>),
+    /// Moves the output, or the panic, to the pointer's target.
+    pub(super) take: unsafe fn(NonNull<Header>, *mut ()),
+    /// Drops an output that nobody takes.
+    pub(super) drop_output: unsafe fn(NonNull<Header>, Outcome),
+    pub(super) dropped: unsafe fn(NonNull<Header>, Dropped),
+    pub(super) name: unsafe fn(NonNull<Header>) -> Option<NonNull<str>>,
+    pub(super) extra: usize,
+    pub(super) kind: u8,
+}
+
+#[repr(C)]
+pub(super) struct Cell<B: Body, H: Host> {
+    header: Header,
+    extra: H::Extra,
+    stage: UnsafeCell<Stage<B>>,
+}
+
+/// The body until it ends, then what it left. Which one is known from state and join word.
+union Stage<B: Body> {
+    body: ManuallyDrop<B>,
+    output: ManuallyDrop<B::Output>,
+    panic: ManuallyDrop<PanicInfo>,
+}
+
+/// How a poll ended, panics included.
+enum Polled<T> {
+    Pending,
+    Ready(T),
+    Panicked(Box<dyn Any + Send>),
+}
+
+impl<B: Body, H: Host> Cell<B, H> {
+    pub(super) const LAYOUT: Layout = Layout::new::<Self>();
+
+    const VTABLE: Vtable = Vtable {
+        run: run::<B, H>,
+        discard: discard::<B, H>,
+        schedule: |task| H::schedule(task),
+        wake_by_val: wake_by_val::<H>,
+        take: take::<B, H>,
+        drop_output: drop_output::<B, H>,
+        dropped: dropped::<B, H>,
+        name: name::<B, H>,
+        extra: core::mem::offset_of!(Self, extra),
+        kind: H::KIND,
+    };
+
+    /// Writes a scheduled task into `memory`.
+    ///
+    /// # Safety
+    /// `memory` is valid for `LAYOUT` and nobody else reads it, except walkers that read the state word after finding
+    /// the cell by the host's own means (the state word is written last).
+    pub(super) unsafe fn emplace(
+        memory: NonNull<u8>,
+        body: B,
+        extra: H::Extra,
+        id: TaskId,
+        spawned_at: &'static Location<'static>,
+        (pinned, priority): (bool, u8),
+    ) -> NonNull<Header> {
+        let cell = memory.cast::<Self>().as_ptr();
+        // SAFETY: the caller gives us the memory. Fields are written in place so that the body is moved once.
+        unsafe {
+            let vtable: &'static Vtable = &const { Self::VTABLE };
+            (&raw mut (*cell).stage).write(UnsafeCell::new(Stage { body: ManuallyDrop::new(body) }));
+            (&raw mut (*cell).extra).write(extra);
+            (&raw mut (*cell).header.vtable).write(vtable);
+            (&raw mut (*cell).header.spawned_at).write(spawned_at);
+            (&raw mut (*cell).header.join).write(JoinWord::new());
+            (&raw mut (*cell).header.id).write(id);
+            State::publish(&raw mut (*cell).header.state, pinned, priority);
+        }
+        memory.cast()
+    }
+
+    /// # Safety
+    /// `header` belongs to a live `Cell<B, H>`.
+    unsafe fn of<'a>(header: NonNull<Header>) -> &'a Self {
+        // SAFETY: the header is the cell's first field (repr(C)).
+        unsafe { header.cast::<Self>().as_ref() }
+    }
+
+    /// Polls the body. The caller holds RUNNING (T2).
+    fn poll(&self, this: NonNull<Header>, cancelled: bool) -> Polled<B::Output> {
+        // SAFETY: T3: the task is not COMPLETE while it runs, so the pointer outlives this borrowed waker.
+        let waker = unsafe { waker::borrowed(this) };
+        let mut cx = Context::from_waker(&waker);
+        let polled = catch(|| {
+            self.stage.with_mut(|stage| {
+                // SAFETY: T2: the body is ours; it never moves (the cell is its pinned home until it is dropped).
+                unsafe { Pin::new_unchecked(&mut *(*stage).body) }.poll(&mut cx, cancelled)
+            })
+        });
+        match polled {
+            Ok(Poll::Pending) => Polled::Pending,
+            Ok(Poll::Ready(value)) => Polled::Ready(value),
+            Err(payload) => Polled::Panicked(payload),
+        }
+    }
+
+    /// Drops the body; a panic of its destructor is the answer. The caller holds RUNNING (T2).
+    fn drop_body(&self) -> Result<(), Box<dyn Any + Send>> {
+        // SAFETY: T2, and the caller goes on to `finish`, which never touches the body again.
+        catch(|| self.stage.with_mut(|stage| unsafe { ManuallyDrop::drop(&mut (*stage).body) }))
+    }
+
+    /// Ends the task: stores what is left of it, tells the joiner, frees the cell if nobody else holds it.
+    /// The caller holds RUNNING and has dropped the body.
+    fn finish(&self, this: NonNull<Header>, end: Result<B::Output, End>) {
+        let header = &self.header;
+        let outcome = match &end {
+            Ok(_) => Outcome::Value,
+            Err(End::Cancelled(why)) if why.is_shutdown() => Outcome::Shutdown,
+            Err(End::Cancelled(_)) => Outcome::Cancelled,
+            Err(End::Panicked(_)) => Outcome::Panicked,
+        };
+        self.stage.with_mut(|stage| match end {
+            // SAFETY: T2: the stage is ours, and the body in it is gone.
+            Ok(value) => unsafe { (*stage).output = ManuallyDrop::new(value) },
+            Err(End::Panicked(payload)) => {
+                let info = PanicInfo::new(payload, header.id, H::name(&self.extra), header.spawned_at);
+                // SAFETY: as above.
+                unsafe { (*stage).panic = ManuallyDrop::new(info) }
+            }
+            Err(End::Cancelled(_)) => {}
+        });
+        let handle = header.state.load().has_handle();
+        let waiter = if handle { header.join.finish(outcome) } else { None };
+        let last = match header.state.finish_if(handle) {
+            Ok(last) => last,
+            Err(HandleGone) => {
+                // SAFETY: T4: there is no handle that could take the output, so it is ours to drop.
+                unsafe { drop_output::<B, H>(this, outcome) };
+                header.state.finish()
+            }
+        };
+        // SAFETY: T3: `last` is what the state word said about this cell; it is not touched afterwards.
+        unsafe { dropped::<B, H>(this, last) };
+        if let Some(waiter) = waiter {
+            // A foreign waker may panic; the worker that runs us must not pay for it.
+            let _reported_by_the_panic_hook = catch(|| waiter.wake());
+        }
+    }
+}
+
+/// An end without a value.
+enum End {
+    Cancelled(Snapshot),
+    Panicked(Box<dyn Any + Send>),
+}
+
+/// Runs a task once: the only way its body is polled.
+///
+/// # Safety
+/// The caller owns the `Runnable` of `header` (T1) and passes it on to us.
+unsafe fn run<B: Body, H: Host>(header: NonNull<Header>, yielded: &LocalCell<bool>) -> Ran {
+    // SAFETY: T3: a scheduled task is not COMPLETE, so the cell is alive.
+    let cell = unsafe { Cell::<B, H>::of(header) };
+    let state = &cell.header.state;
+    let before = state.start();
+    if before.is_cancelled() && !B::CANCELLED_BY_POLL {
+        cell.finish(header, Err(cell.drop_body().map_or_else(End::Panicked, |()| End::Cancelled(before))));
+        return Ran::Done;
+    }
+    match cell.poll(header, before.is_cancelled()) {
+        Polled::Pending => {}
+        Polled::Ready(value) => {
+            cell.finish(header, cell.drop_body().map(|()| value).map_err(End::Panicked));
+            return Ran::Done;
+        }
+        Polled::Panicked(payload) => {
+            let payload = cell.drop_body().err().unwrap_or(payload);
+            let end = if B::is_interruption(&*payload) {
+                End::Cancelled(state.load())
+            } else {
+                End::Panicked(payload)
+            };
+            cell.finish(header, Err(end));
+            return Ran::Done;
+        }
+    }
+    let now = state.load();
+    if now.is_cancelled() && !B::CANCELLED_BY_POLL {
+        yielded.set(false);
+        cell.finish(header, Err(cell.drop_body().map_or_else(End::Panicked, |()| End::Cancelled(now))));
+        return Ran::Done;
+    }
+    if yielded.replace(false) {
+        state.requeue();
+        return Ran::Yielded(Runnable(header));
+    }
+    let before = state.suspend();
+    if before.is_scheduled() {
+        return Ran::Woken(Runnable(header));
+    }
+    if !H::FINDS_TASKS && before.refs() == 0 {
+        // SAFETY: idle without references: nobody else can reach the cell.
+        unsafe { dropped::<B, H>(header, Dropped::Unreachable) };
+    }
+    Ran::Idle
+}
+
+/// # Safety
+/// As for [`run`].
+unsafe fn discard<B: Body, H: Host>(header: NonNull<Header>) {
+    // SAFETY: as in `run`.
+    let cell = unsafe { Cell::<B, H>::of(header) };
+    let before = cell.header.state.start();
+    cell.finish(header, Err(cell.drop_body().map_or_else(End::Panicked, |()| End::Cancelled(before))));
+}
+
+/// # Safety
+/// The caller owns one reference to the task and gives it up.
+unsafe fn wake_by_val<H: Host>(header: NonNull<Header>) {
+    // SAFETY: the caller's reference keeps the cell alive.
+    let state = unsafe { &header.as_ref().state };
+    if !H::keeps_itself_alive(header) {
+        // The host is only sure to live as long as the reference does: drop it last.
+        let task = TaskRef(header);
+        task.wake();
+        return;
+    }
+    match state.wake_and_drop() {
+        Woken::Submit => H::schedule(Runnable(header)),
+        Woken::Nothing => {}
+        // SAFETY: T3: ours was the last reference.
+        Woken::Free => unsafe { (header.as_ref().vtable.dropped)(header, Dropped::Free) },
+    }
+}
+
+/// # Safety
+/// The join word says `Done(Value)` (the target takes a `B::Output`) or `Done(Panicked)` (a `PanicInfo`), the caller is
+/// the handle (T4), and it does this once.
+unsafe fn take<B: Body, H: Host>(header: NonNull<Header>, target: *mut ()) {
+    // SAFETY: the handle's reference keeps the cell alive.
+    let cell = unsafe { Cell::<B, H>::of(header) };
+    cell.stage.with(|stage| match cell.header.join.done() {
+        // SAFETY: J2, T4: the output was published to the handle, which is the caller.
+        Some(Outcome::Panicked) => unsafe {
+            target.cast::<PanicInfo>().write(core::ptr::read(&*(*stage).panic))
+        },
+        // SAFETY: as above.
+        _ => unsafe { target.cast::<B::Output>().write(core::ptr::read(&*(*stage).output)) },
+    });
+}
+
+/// # Safety
+/// The caller owns the output (T4) and never touches it again.
+unsafe fn drop_output<B: Body, H: Host>(header: NonNull<Header>, outcome: Outcome) {
+    // SAFETY: the caller keeps the cell alive.
+    let cell = unsafe { Cell::<B, H>::of(header) };
+    cell.stage.with_mut(|stage| match outcome {
+        Outcome::Value => {
+            // SAFETY: the caller owns the output.
+            if let Err(payload) = catch(|| unsafe { ManuallyDrop::drop(&mut (*stage).output) }) {
+                H::unhandled(PanicInfo::new(
+                    payload,
+                    cell.header.id,
+                    H::name(&cell.extra),
+                    cell.header.spawned_at,
+                ));
+            }
+        }
+        // SAFETY: the caller owns the output. A panic nobody took is never silent.
+        Outcome::Panicked => H::unhandled(unsafe { ManuallyDrop::take(&mut (*stage).panic) }),
+        Outcome::Cancelled | Outcome::Shutdown => {}
+    });
+}
+
+/// Acts on what the state word said when a reference was dropped.
+///
+/// # Safety
+/// `what` is the answer to the caller's own operation on this cell, and the caller does not touch the cell again.
+unsafe fn dropped<B: Body, H: Host>(header: NonNull<Header>, what: Dropped) {
+    match what {
+        Dropped::Alive => {}
+        // SAFETY: T3: we are the one to free it. Body and output are gone.
+        Dropped::Free => unsafe {
+            let cell = header.cast::<Cell<B, H>>();
+            core::ptr::drop_in_place(&raw mut (*cell.as_ptr()).extra);
+            H::dealloc(header, Cell::<B, H>::LAYOUT);
+        },
+        Dropped::Unreachable if H::FINDS_TASKS => {}
+        Dropped::Unreachable => {
+            // SAFETY: idle and without references, so nobody else can reach the cell.
+            unsafe { header.as_ref() }.state.claim_unreachable();
+            H::schedule(Runnable(header));
+        }
+    }
+}
+
+/// # Safety
+/// The caller keeps the cell alive.
+unsafe fn name<B: Body, H: Host>(header: NonNull<Header>) -> Option<NonNull<str>> {
+    // SAFETY: passed on to the caller.
+    H::name(&unsafe { Cell::<B, H>::of(header) }.extra).map(NonNull::from)
+}
+
+/// Runs user code; with `std`, a panic is an answer. Without, it unwinds (or aborts) as the platform does.
+fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Box<dyn Any + Send>> {
+    #[cfg(feature = "std")]
+    return std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
+    #[cfg(not(feature = "std"))]
+    Ok(f())
+}

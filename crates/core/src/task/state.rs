@@ -1,0 +1,338 @@
+//! The state word of a task: who may touch the cell, and when it is freed.
+//!
+//! ```text
+//!  63 ............ 10 | 9 | 8..7     | 6      | 5      | 4        | 3         | 2        | 1       | 0
+//!  references         | - | PRIORITY | PINNED | HANDLE | SHUTDOWN | CANCELLED | COMPLETE | RUNNING | SCHEDULED
+//! ```
+//!
+//! The life of a task (arrows name functions of [`State`]):
+//!
+//! ```text
+//!             start            finish
+//!  SCHEDULED ────────▶ RUNNING ───────▶ COMPLETE ──(last reference)──▶ freed
+//!   ▲   ▲  ▲            │ │ ▲
+//!   │   │  └──requeue───┘ │ └ wake: SCHEDULED|RUNNING, run again after this poll
+//!   │   └─────suspend─────┤   (it was woken meanwhile)
+//!  wake, cancel           │ suspend
+//!   └──────── idle ◀──────┘
+//! ```
+//!
+//! | SCHEDULED | RUNNING | who owns body and stage |
+//! |---|---|---|
+//! | 0 | 0 | nobody; the next `wake` or `cancel` creates a [`Runnable`](super::Runnable) |
+//! | 1 | 0 | the one `Runnable`, in some queue |
+//! | 0 | 1 | the thread that polls |
+//! | 1 | 1 | the thread that polls; it gets a `Runnable` back from `suspend` |
+//!
+//! Invariants, cited as T1.. by the rest of the module:
+//!
+//! * **T1** At most one `Runnable` exists per task, exactly while SCHEDULED is set and RUNNING is not.
+//! * **T2** Only the thread that took RUNNING (by `start`) touches the body, until `suspend`, `requeue` or `finish`.
+//! * **T3** The cell is freed by the one operation that leaves COMPLETE set with no reference. References are counted
+//!   for the handle, for wakers and for [`TaskRef`](super::TaskRef)s; a `Runnable` and a running poll need none, because
+//!   the task is not COMPLETE then.
+//! * **T4** Once the join word says `Done`, the output belongs to the handle as long as HANDLE is set. `detach` and
+//!   `finish` both decide on this word, so exactly one side drops an output that nobody takes.
+//! * **T5** COMPLETE is final, and no reference is ever created from nothing after it (`try_ref` refuses): a holder that
+//!   sees COMPLETE with one reference is alone.
+//!
+//! Every transition is an acquire-release read-modify-write on this one word, so whatever a waker's thread wrote before
+//! `wake` is seen by the poll that follows, even if the task was scheduled already.
+
+use crate::prim::{AtomicUsize, Ordering::*};
+use core::fmt;
+
+const SCHEDULED: usize = 1;
+/// `SCHEDULED + SCHEDULED`: so `start` is one addition and `requeue` one subtraction.
+const RUNNING: usize = 1 << 1;
+/// `RUNNING + RUNNING`: so finishing a detached task is one addition.
+const COMPLETE: usize = 1 << 2;
+const CANCELLED: usize = 1 << 3;
+const SHUTDOWN: usize = 1 << 4;
+const HANDLE: usize = 1 << 5;
+const PINNED: usize = 1 << 6;
+const PRIORITY_SHIFT: u32 = 7;
+const REF_SHIFT: u32 = 10;
+const REF: usize = 1 << REF_SHIFT;
+/// Half of what fits: leaked wakers abort the process long before the count could wrap.
+const REF_LIMIT: usize = (usize::MAX >> REF_SHIFT) / 2;
+
+/// The atomic cell. Only this file knows its bits.
+pub(super) struct State(AtomicUsize);
+
+/// What the word said at one moment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Snapshot(usize);
+
+/// Outcome of dropping a reference.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Dropped {
+    /// Others hold the task, or the scheduler does.
+    Alive,
+    /// The caller must free the cell (T3).
+    Free,
+    /// Idle and without any reference: nothing can ever wake it. Only matters to hosts that cannot find their tasks.
+    Unreachable,
+}
+
+/// Outcome of a wake-up or a cancellation.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Woken {
+    /// The caller now owns the `Runnable` and must queue it.
+    Submit,
+    /// It runs or is queued already, or is over.
+    Nothing,
+    /// As `Nothing`, and the caller's reference was the last: free the cell.
+    Free,
+}
+
+/// Outcome of giving up the handle.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Detached {
+    /// The output is there and still belongs to the handle (T4): drop it, then drop the reference.
+    Output,
+    /// Handle and its reference are gone.
+    Gone(Dropped),
+}
+
+/// There is no handle, or it went away before it could take the output: the output is the completer's.
+#[derive(Debug)]
+pub(super) struct HandleGone;
+
+impl State {
+    /// Writes the word of a task that is queued, with a handle and the handle's reference. Walkers may be reading the
+    /// word of the task that lived here before (COMPLETE), so this is a store of the atomic, and it comes last.
+    ///
+    /// # Safety
+    /// `at` is valid for writes and no task lives there.
+    pub(super) unsafe fn publish(at: *mut Self, pinned: bool, priority: u8) {
+        let pinned = if pinned { PINNED } else { 0 };
+        let word = SCHEDULED | HANDLE | REF | pinned | ((priority as usize & 3) << PRIORITY_SHIFT);
+        // SAFETY: passed on to the caller.
+        unsafe { crate::prim::init_usize(&raw mut (*at).0, word) };
+    }
+
+    /// Writes the word of memory in which no task lives, so that walkers pass over it.
+    ///
+    /// # Safety
+    /// `at` is valid for writes and no task lives there.
+    pub(super) unsafe fn vacate(at: *mut Self) {
+        // SAFETY: passed on to the caller.
+        unsafe { crate::prim::init_usize(&raw mut (*at).0, COMPLETE) };
+    }
+
+    pub(super) fn load(&self) -> Snapshot {
+        Snapshot(self.0.load(Acquire))
+    }
+
+    /// The one CAS loop: `step` maps a snapshot to an answer and the next word (`None`: leave it alone).
+    fn transition<A>(&self, mut step: impl FnMut(Snapshot) -> (A, Option<usize>)) -> A {
+        let mut now = self.0.load(Acquire);
+        loop {
+            let (answer, next) = step(Snapshot(now));
+            let Some(next) = next else { return answer };
+            match self.0.compare_exchange_weak(now, next, AcqRel, Acquire) {
+                Ok(_) => return answer,
+                Err(seen) => now = seen,
+            }
+        }
+    }
+
+    /// SCHEDULED -> RUNNING. The caller holds the `Runnable` (T1).
+    pub(super) fn start(&self) -> Snapshot {
+        let before = Snapshot(self.0.fetch_add(SCHEDULED, AcqRel));
+        debug_assert!(before.is_scheduled() && !before.is_running() && !before.is_complete(), "{before:?}");
+        before
+    }
+
+    /// RUNNING -> idle, or SCHEDULED if it was woken meanwhile (the caller then owns the `Runnable`).
+    pub(super) fn suspend(&self) -> Snapshot {
+        Snapshot(self.0.fetch_sub(RUNNING, AcqRel))
+    }
+
+    /// RUNNING -> SCHEDULED: the task yielded; the caller owns the `Runnable`.
+    pub(super) fn requeue(&self) {
+        // RUNNING - SCHEDULED = SCHEDULED. If somebody woke it meanwhile, the subtraction only takes that wake-up back
+        // and leaves RUNNING: it is ours as before, so once more.
+        while self.0.fetch_sub(SCHEDULED, AcqRel) & SCHEDULED != 0 {}
+    }
+
+    /// RUNNING -> COMPLETE, for a task whose output was dropped by the caller. Answers whether to free the cell (T3).
+    pub(super) fn finish(&self) -> Dropped {
+        let before = Snapshot(self.0.fetch_add(COMPLETE - RUNNING, AcqRel));
+        if before.refs() == 0 { Dropped::Free } else { Dropped::Alive }
+    }
+
+    /// RUNNING -> COMPLETE, if the handle, to which the output was just published, is still there (T4).
+    pub(super) fn finish_if(&self, handle: bool) -> Result<Dropped, HandleGone> {
+        if !handle {
+            return Err(HandleGone);
+        }
+        self.transition(|now| {
+            if !now.has_handle() {
+                return (Err(HandleGone), None);
+            }
+            // A handle that took the output already may be gone with its reference.
+            let last = if now.refs() == 0 { Dropped::Free } else { Dropped::Alive };
+            (Ok(last), Some(now.0 + (COMPLETE - RUNNING)))
+        })
+    }
+
+    /// Wakes the task; the caller keeps its reference.
+    pub(super) fn wake(&self) -> Woken {
+        self.transition(|now| match now {
+            now if now.is_complete() => (Woken::Nothing, None),
+            now if now.is_idle() => (Woken::Submit, Some(now.0 | SCHEDULED)),
+            // Also when it is scheduled already: the write publishes what this thread did before waking.
+            now => (Woken::Nothing, Some(now.0 | SCHEDULED)),
+        })
+    }
+
+    /// Wakes the task and drops the caller's reference in the same step.
+    pub(super) fn wake_and_drop(&self) -> Woken {
+        self.transition(|now| match now {
+            now if now.is_complete() && now.refs() == 1 => (Woken::Free, Some(now.0 - REF)),
+            now if now.is_complete() => (Woken::Nothing, Some(now.0 - REF)),
+            now if now.is_idle() => (Woken::Submit, Some((now.0 | SCHEDULED) - REF)),
+            now => (Woken::Nothing, Some((now.0 | SCHEDULED) - REF)),
+        })
+    }
+
+    /// Asks for cancellation. `Submit`: it was suspended, and the caller owns the `Runnable` that will drop the body.
+    pub(super) fn cancel(&self, shutdown: bool) -> Woken {
+        self.transition(|now| {
+            if now.is_complete() || now.is_cancelled() {
+                return (Woken::Nothing, None);
+            }
+            let why = if shutdown { CANCELLED | SHUTDOWN } else { CANCELLED };
+            let answer = if now.is_idle() { Woken::Submit } else { Woken::Nothing };
+            (answer, Some(now.0 | why | SCHEDULED))
+        })
+    }
+
+    /// Gives up the handle: its claim on the output and its reference.
+    pub(super) fn detach(&self) -> Detached {
+        self.transition(|now| {
+            if now.is_complete() {
+                return (Detached::Output, None);
+            }
+            let next = Snapshot(now.0 - HANDLE - REF);
+            (Detached::Gone(next.after_drop()), Some(next.0))
+        })
+    }
+
+    pub(super) fn ref_inc(&self) {
+        let before = Snapshot(self.0.fetch_add(REF, Relaxed));
+        if before.refs() > REF_LIMIT {
+            too_many_references();
+        }
+    }
+
+    pub(super) fn ref_dec(&self) -> Dropped {
+        let before = self.0.fetch_sub(REF, AcqRel);
+        debug_assert!(Snapshot(before).refs() > 0, "a reference was dropped twice");
+        Snapshot(before - REF).after_drop()
+    }
+
+    /// As [`ref_dec`](Self::ref_dec), without the read-modify-write where the caller is alone (T5).
+    pub(super) fn ref_dec_last(&self) -> Dropped {
+        let now = self.load();
+        if now.is_complete() && now.refs() == 1 { Dropped::Free } else { self.ref_dec() }
+    }
+
+    /// A new reference for one who found the cell by walking memory; refused once it is COMPLETE (T5).
+    pub(super) fn try_ref(&self) -> bool {
+        self.transition(|now| match now.is_complete() {
+            true => (false, None),
+            false => (true, Some(now.0 + REF)),
+        })
+    }
+
+    /// Takes an [`Unreachable`](Dropped::Unreachable) task, which nobody else can see, to be run once more and dropped.
+    pub(super) fn claim_unreachable(&self) {
+        let before = self.0.fetch_or(SCHEDULED | CANCELLED, AcqRel);
+        debug_assert!(Snapshot(before).is_idle() && Snapshot(before).refs() == 0);
+    }
+}
+
+impl Snapshot {
+    pub(super) fn is_scheduled(self) -> bool {
+        self.0 & SCHEDULED != 0
+    }
+    pub(super) fn is_running(self) -> bool {
+        self.0 & RUNNING != 0
+    }
+    pub(super) fn is_complete(self) -> bool {
+        self.0 & COMPLETE != 0
+    }
+    pub(super) fn is_cancelled(self) -> bool {
+        self.0 & CANCELLED != 0
+    }
+    pub(super) fn is_shutdown(self) -> bool {
+        self.0 & SHUTDOWN != 0
+    }
+    pub(super) fn has_handle(self) -> bool {
+        self.0 & HANDLE != 0
+    }
+    pub(super) fn is_pinned(self) -> bool {
+        self.0 & PINNED != 0
+    }
+    pub(super) fn priority(self) -> u8 {
+        (self.0 >> PRIORITY_SHIFT & 3) as u8
+    }
+    pub(super) fn refs(self) -> usize {
+        self.0 >> REF_SHIFT
+    }
+    /// Neither queued nor running nor over: only a wake-up or a cancellation moves it on.
+    pub(super) fn is_idle(self) -> bool {
+        self.0 & (SCHEDULED | RUNNING | COMPLETE) == 0
+    }
+    fn after_drop(self) -> Dropped {
+        match self.refs() {
+            0 if self.is_complete() => Dropped::Free,
+            0 if self.is_idle() => Dropped::Unreachable,
+            _ => Dropped::Alive,
+        }
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flags = [
+            (SCHEDULED, "SCHEDULED"),
+            (RUNNING, "RUNNING"),
+            (COMPLETE, "COMPLETE"),
+            (CANCELLED, "CANCELLED"),
+            (SHUTDOWN, "SHUTDOWN"),
+            (HANDLE, "HANDLE"),
+            (PINNED, "PINNED"),
+        ];
+        f.write_str("State(")?;
+        for (_, name) in flags.iter().filter(|(bit, _)| self.0 & bit != 0) {
+            write!(f, "{name} ")?;
+        }
+        write!(f, "priority {} refs {})", self.priority(), self.refs())
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.load().fmt(f)
+    }
+}
+
+/// Going on would free a cell that leaked references still point to.
+#[cold]
+fn too_many_references() -> ! {
+    struct Abort;
+    impl Drop for Abort {
+        fn drop(&mut self) {
+            panic!("second panic: abort");
+        }
+    }
+    let _abort = Abort;
+    panic!("ropewalk: a task has more references than can be counted: wakers are being leaked");
+}
