@@ -1,10 +1,35 @@
-//! The parts of Ropewalk that need no operating system.
+//! The parts of Ropewalk that need no operating system: they know no thread, no clock and no file descriptor.
+//!
+//! - `task`: the task cell, one allocation per spawned future (feature `alloc`).
+//! - [`wait_queue`]: who waits for what, in order and cancel-safe: the base of every primitive that makes somebody wait.
+//! - [`list`] and [`stack`]: the intrusive structures below; a node brings its own links, so nothing is allocated.
+//! - [`block_on_simple`] and [`noop_waker`]: running a future without any runtime.
+//!
+//! A waiter is always a [`core::task::Waker`], whether a task, a strand or a thread waits behind it; so each primitive is
+//! written once. No code of the user (the `clone`, `wake` or `drop` of a waker, the `drop` of a value) runs under one
+//! of our locks.
+//!
+//! Without features the crate is `no_std` and does not allocate. The feature `std` makes short locks block the thread
+//! instead of spinning and lets [`block_on_simple`] sleep.
+//!
+//! ```
+//! use ropewalk_core::{block_on_simple, wait_queue::WaitQueue};
+//!
+//! let queue = WaitQueue::new();
+//! queue.close();
+//! assert!(block_on_simple(queue.wait()).is_err());
+//! ```
 #![cfg_attr(not(any(feature = "std", test, loom, shuttle)), no_std)]
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
 #[doc(hidden)]
 pub mod prim;
+mod block_on;
+pub mod list;
+pub mod stack;
+pub mod wait_queue;
+pub use block_on::{block_on_simple, noop_waker};
 pub mod budget;
 #[cfg(feature = "alloc")]
 pub mod task;

@@ -28,7 +28,7 @@ pub use imp::*;
 
 /// Atomics that no model checker sees: for statics and for counters nobody synchronises through.
 pub mod real {
-    pub use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+    pub use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 }
 
 /// An `UnsafeCell` whose accesses loom can check for races.
@@ -228,6 +228,12 @@ pub unsafe fn init_usize(at: *mut AtomicUsize, value: usize) {
     // SAFETY: passed on to the caller.
     unsafe { AtomicUsize::from_ptr(at.cast()) }.store(value, Ordering::Release);
 }
+
+/// A shared owner. Loom must see its drops, or the last one would not come after what the others did.
+#[cfg(all(feature = "alloc", not(loom)))]
+pub use alloc::sync::Arc;
+#[cfg(loom)]
+pub use loom::sync::Arc;
 
 /// Keeps two hot words off one cache line (and off the pair of lines that adjacent-line prefetch pulls together).
 #[derive(Debug, Default)]

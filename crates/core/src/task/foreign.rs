@@ -40,7 +40,7 @@ unsafe impl<S: Fn(Runnable) + Send + Sync + 'static> Host for Foreign<S> {
         None
     }
 
-    fn unhandled(panic: PanicInfo) {
+    fn unhandled(_task: NonNull<Header>, panic: PanicInfo) {
         #[cfg(feature = "std")]
         std::eprintln!("ropewalk: detached {panic}");
         #[cfg(not(feature = "std"))]

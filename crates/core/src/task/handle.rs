@@ -4,7 +4,7 @@
 use super::join::Registered;
 use super::outcome::{Outcome, PanicInfo, TaskError};
 use super::raw::Header;
-use super::state::{Detached, Woken};
+use super::state::{Detached, Dropped, Woken};
 use super::{Host, Ran, TaskId, waker};
 use core::cell::Cell;
 use core::fmt;
@@ -123,7 +123,7 @@ impl TaskRef {
     /// `header` points to memory in which a task lives or was vacated ([`Header::vacate`]).
     pub unsafe fn find(header: NonNull<Header>) -> Option<Self> {
         // SAFETY: the state word is always an atomic there.
-        unsafe { header.as_ref() }.state.try_ref().then_some(Self(header))
+        unsafe { header.as_ref() }.state.try_ref().then(|| Self(header))
     }
 
     /// Asks the task to stop: its future is dropped at its next suspension, at once if it is suspended.
@@ -228,9 +228,13 @@ impl Clone for TaskRef {
 impl Drop for TaskRef {
     #[inline]
     fn drop(&mut self) {
-        let what = self.header().state.ref_dec();
-        // SAFETY: the answer to our own operation; the cell is not touched afterwards.
-        unsafe { (self.header().vtable.dropped)(self.0, what) }
+        // Read before the reference goes: the cell may be freed by another thread right after.
+        let vtable = self.header().vtable;
+        match self.header().state.ref_dec() {
+            Dropped::Alive => {}
+            // SAFETY: the answer to our own operation; the cell is not touched afterwards.
+            what => unsafe { (vtable.dropped)(self.0, what) },
+        }
     }
 }
 
@@ -352,16 +356,18 @@ impl<T> Drop for TaskHandle<T> {
         if self.waiting {
             header.join.withdraw();
         }
+        // Read before the reference goes: the cell may be freed by another thread right after.
+        let vtable = header.vtable;
         let left = match header.state.detach() {
             Detached::Gone(left) => left,
             Detached::Output => {
                 // SAFETY: T4: COMPLETE with HANDLE set: the output is ours and nobody took it.
-                unsafe { (header.vtable.drop_output)(task, header.join.done().expect("complete, so done")) };
+                unsafe { (vtable.drop_output)(task, header.join.done().expect("complete, so done")) };
                 header.state.ref_dec_last()
             }
         };
         // SAFETY: the answer to our own operation; the cell is not touched afterwards.
-        unsafe { (header.vtable.dropped)(task, left) }
+        unsafe { (vtable.dropped)(task, left) }
     }
 }
 

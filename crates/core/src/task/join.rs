@@ -17,7 +17,7 @@
 //! boxed. (A `Waker` is two words, and every task would pay for the second.)
 
 use super::outcome::Outcome;
-use super::waker;
+use super::{Header, waker};
 use crate::prim::{AtomicUsize, Ordering::*};
 use alloc::boxed::Box;
 use core::mem::ManuallyDrop;
@@ -31,6 +31,12 @@ const TAG_DONE: usize = 0b100;
 const OUTCOME_SHIFT: u32 = 3;
 
 pub(super) struct JoinWord(AtomicUsize);
+
+/// A waiter that is no task of ours. (A bare `Waker` in a box leaves no room for the tag where pointers have 32 bits.)
+#[repr(align(8))]
+struct Boxed(Waker);
+
+const _: () = assert!(align_of::<Header>() > TAG && align_of::<Boxed>() > TAG);
 
 /// What a handle learns when it asks to be woken.
 #[must_use]
@@ -105,7 +111,7 @@ fn encode(waker: Waker) -> usize {
             let _reference_moves_into_the_word = ManuallyDrop::new(waker);
             task.as_ptr().expose_provenance() | TAG_TASK
         }
-        None => Box::into_raw(Box::new(waker)).expose_provenance() | TAG_BOXED,
+        None => Box::into_raw(Box::new(Boxed(waker))).expose_provenance() | TAG_BOXED,
     }
 }
 
@@ -119,9 +125,9 @@ unsafe fn decode_waiter(word: usize) -> Option<Waker> {
             Some(unsafe { waker::from_task(core::ptr::NonNull::new_unchecked(task)) })
         }
         TAG_BOXED => {
-            let waker: *mut Waker = core::ptr::with_exposed_provenance_mut(word - TAG_BOXED);
+            let boxed: *mut Boxed = core::ptr::with_exposed_provenance_mut(word - TAG_BOXED);
             // SAFETY: `encode` made it by `Box::into_raw`, and the caller owns it.
-            Some(*unsafe { Box::from_raw(waker) })
+            Some(unsafe { Box::from_raw(boxed) }.0)
         }
         _ => None,
     }

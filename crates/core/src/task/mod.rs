@@ -108,8 +108,8 @@ pub unsafe trait Host: 'static {
     unsafe fn dealloc(task: NonNull<Header>, layout: Layout);
     /// The task's name.
     fn name(extra: &Self::Extra) -> Option<&str>;
-    /// A panic that no handle took.
-    fn unhandled(panic: PanicInfo);
+    /// A panic of `task`, which is still alive, that no handle took.
+    fn unhandled(task: NonNull<Header>, panic: PanicInfo);
 }
 
 impl Header {

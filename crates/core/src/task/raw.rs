@@ -23,8 +23,8 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 use core::task::{Context, Poll};
 
-/// What every task has, whatever it runs. Opaque outside of this module.
-#[repr(C)]
+/// What every task has, whatever it runs. Opaque outside of this module. (Aligned for the tags of the join word.)
+#[repr(C, align(8))]
 pub struct Header {
     pub(super) state: State,
     pub(super) vtable: &'static Vtable,
@@ -205,10 +205,21 @@ unsafe fn run<B: Body, H: Host>(header: NonNull<Header>, yielded: &LocalCell<boo
         cell.finish(header, Err(cell.drop_body().map_or_else(End::Panicked, |()| End::Cancelled(before))));
         return Ran::Done;
     }
-    match cell.poll(header, before.is_cancelled()) {
+    let polled = cell.poll(header, before.is_cancelled());
+    // However the poll ended: the flag must not reach the next task.
+    let yielded = yielded.replace(false);
+    match polled {
         Polled::Pending => {}
         Polled::Ready(value) => {
-            cell.finish(header, cell.drop_body().map(|()| value).map_err(End::Panicked));
+            let end = match cell.drop_body() {
+                Ok(()) => Ok(value),
+                Err(payload) => {
+                    // The first panic is the one that counts; a second one must not unwind into the worker.
+                    let _reported_by_the_panic_hook = catch(|| drop(value));
+                    Err(End::Panicked(payload))
+                }
+            };
+            cell.finish(header, end);
             return Ran::Done;
         }
         Polled::Panicked(payload) => {
@@ -224,11 +235,10 @@ unsafe fn run<B: Body, H: Host>(header: NonNull<Header>, yielded: &LocalCell<boo
     }
     let now = state.load();
     if now.is_cancelled() && !B::CANCELLED_BY_POLL {
-        yielded.set(false);
         cell.finish(header, Err(cell.drop_body().map_or_else(End::Panicked, |()| End::Cancelled(now))));
         return Ran::Done;
     }
-    if yielded.replace(false) {
+    if yielded {
         state.requeue();
         return Ran::Yielded(Runnable(header));
     }
@@ -296,16 +306,14 @@ unsafe fn drop_output<B: Body, H: Host>(header: NonNull<Header>, outcome: Outcom
         Outcome::Value => {
             // SAFETY: the caller owns the output.
             if let Err(payload) = catch(|| unsafe { ManuallyDrop::drop(&mut (*stage).output) }) {
-                H::unhandled(PanicInfo::new(
-                    payload,
-                    cell.header.id,
-                    H::name(&cell.extra),
-                    cell.header.spawned_at,
-                ));
+                H::unhandled(
+                    header,
+                    PanicInfo::new(payload, cell.header.id, H::name(&cell.extra), cell.header.spawned_at),
+                );
             }
         }
         // SAFETY: the caller owns the output. A panic nobody took is never silent.
-        Outcome::Panicked => H::unhandled(unsafe { ManuallyDrop::take(&mut (*stage).panic) }),
+        Outcome::Panicked => H::unhandled(header, unsafe { ManuallyDrop::take(&mut (*stage).panic) }),
         Outcome::Cancelled | Outcome::Shutdown => {}
     });
 }

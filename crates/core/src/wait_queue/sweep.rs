@@ -1,0 +1,127 @@
+//! Waking many: batch by batch, never under the lock. Its invariants are numbered in `wait_queue.rs`.
+
+use super::{Lists, WaitQueue, Waiter, waiter_state};
+use crate::prim::LockGuard;
+use core::ptr::NonNull;
+use core::task::Waker;
+
+/// How many wakers are taken out per locking: enough to make the lock cheap, few enough for a small stack.
+const BATCH: usize = if cfg!(loom) { 1 } else { 16 };
+
+/// One `wake_all` or `close` under way. It goes through to the end even if a waker panics: those it is responsible for
+/// cannot be woken by anybody else.
+pub(super) struct Sweep<'q> {
+    queue: &'q WaitQueue,
+    whom: Whom,
+    woken: usize,
+    unfinished: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Whom {
+    /// Those in `releasing` who came before this epoch. A bound, because other sweeps may append for ever (W8).
+    Before(u64),
+    /// Those in `waiting`, to whom the queue is closed. It needs no bound, because nobody is linked any more.
+    Everybody,
+}
+
+impl<'q> Sweep<'q> {
+    /// Wakes those in `releasing` who came before `epoch`.
+    pub(super) fn released(queue: &'q WaitQueue, epoch: u64) -> Self {
+        Self { queue, whom: Whom::Before(epoch), woken: 0, unfinished: true }
+    }
+
+    /// Tells those in `waiting` that the queue is closed.
+    pub(super) fn closed(queue: &'q WaitQueue) -> Self {
+        Self { queue, whom: Whom::Everybody, woken: 0, unfinished: true }
+    }
+
+    /// Wakes them all, starting under the lock that the caller has taken. Returns their number.
+    pub(super) fn run(mut self, lists: LockGuard<'q, Lists>) -> usize {
+        self.step(lists);
+        self.rest();
+        self.woken
+    }
+
+    fn rest(&mut self) {
+        while self.unfinished {
+            self.step(self.queue.lists.lock());
+        }
+    }
+
+    /// Takes out one batch, unlocks, and wakes it.
+    fn step(&mut self, mut lists: LockGuard<'_, Lists>) {
+        let mut batch = Batch::new();
+        while !batch.is_full() && self.unfinished {
+            match self.whom.next(&mut lists) {
+                // SAFETY: taken out under the lock, which is still held (W3).
+                Some(node) => batch.push(unsafe { Waiter::settle(node, self.whom.outcome()) }),
+                None => self.unfinished = false,
+            }
+        }
+        drop(lists);
+        self.woken += batch.len;
+        batch.wake();
+    }
+}
+
+/// Only a panicking waker leaves something to do here.
+impl Drop for Sweep<'_> {
+    fn drop(&mut self) {
+        self.rest();
+    }
+}
+
+impl Whom {
+    /// Takes out the next one.
+    fn next(self, lists: &mut Lists) -> Option<NonNull<Waiter>> {
+        match self {
+            Whom::Everybody => lists.waiting.pop_front(),
+            Whom::Before(limit) => {
+                let first = lists.releasing.front()?;
+                // SAFETY: a linked node is valid (W4), and `&mut Lists` shows that the lock is held (W1).
+                let epoch = unsafe { first.as_ref().epoch.with(|epoch| *epoch) };
+                if epoch < limit { lists.releasing.pop_front() } else { None }
+            }
+        }
+    }
+
+    fn outcome(self) -> u32 {
+        match self {
+            Whom::Everybody => waiter_state::CLOSED,
+            Whom::Before(_) => waiter_state::RELEASED,
+        }
+    }
+}
+
+/// Wakers on the stack, woken in order. If one panics, dropping the batch wakes the rest.
+struct Batch {
+    wakers: [Option<Waker>; BATCH],
+    len: usize,
+}
+
+impl Batch {
+    fn new() -> Self {
+        Self { wakers: [const { None }; BATCH], len: 0 }
+    }
+
+    fn is_full(&self) -> bool {
+        self.len == BATCH
+    }
+
+    fn push(&mut self, waker: Waker) {
+        self.wakers[self.len] = Some(waker);
+        self.len += 1;
+    }
+
+    /// Each waker is taken out before it is woken, so that none is woken twice.
+    fn wake(&mut self) {
+        self.wakers[..self.len].iter_mut().filter_map(Option::take).for_each(Waker::wake);
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        self.wake();
+    }
+}

@@ -1,0 +1,62 @@
+//! Where am I: on a worker, on a plain thread inside `block_on`, or nowhere.
+//!
+//! A worker's only thread-local is one pointer. Everything that belongs to a task or a strand (id, budget, handlers)
+//! lives in the worker's [`Frame`](crate::sched::worker::Frame), which is put away and brought back with the stack.
+
+use crate::runtime::Handle;
+use crate::sched::worker::Worker;
+use std::cell::{Cell, RefCell};
+
+thread_local! {
+    static WORKER: Cell<*const Worker> = const { Cell::new(std::ptr::null()) };
+    /// Runtimes entered by a plain thread (`Runtime::block_on`, `Handle::enter`), innermost last.
+    static ENTERED: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The worker this thread is now, if it is one.
+#[inline(always)]
+pub(crate) fn with_worker<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {
+    let worker = WORKER.try_with(Cell::get).unwrap_or(std::ptr::null());
+    // SAFETY: `as_worker` sets the pointer for as long as the worker is borrowed there, on this thread only.
+    f(unsafe { worker.as_ref() })
+}
+
+/// Runs `f` with this thread being `worker`. What the thread had entered before does not concern the worker's tasks.
+pub(crate) fn as_worker<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
+    struct Restore(*const Worker, Vec<Handle>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            WORKER.set(self.0);
+            ENTERED.set(std::mem::take(&mut self.1));
+        }
+    }
+    let _restore = Restore(WORKER.replace(worker), ENTERED.take());
+    f()
+}
+
+/// The runtime that `spawn` without further words means, if there is one.
+pub(crate) fn runtime() -> Option<Handle> {
+    let entered = ENTERED.try_with(|entered| entered.borrow().last().cloned()).ok().flatten();
+    entered.or_else(|| with_worker(|worker| worker.map(|worker| Handle::of_worker(&worker.pool))))
+}
+
+/// Whether this thread entered a runtime explicitly, which then comes before the worker's own.
+pub(crate) fn has_entered() -> bool {
+    ENTERED.try_with(|entered| !entered.borrow().is_empty()).unwrap_or(false)
+}
+
+/// Marks this thread as being inside `runtime` while the answer lives.
+pub(crate) fn enter(runtime: Handle) -> Entered {
+    ENTERED.with_borrow_mut(|entered| entered.push(runtime));
+    Entered(std::marker::PhantomData)
+}
+
+/// See [`enter`].
+pub(crate) struct Entered(std::marker::PhantomData<*const ()>);
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        // The last reference may end the runtime, so it is dropped outside of the borrow.
+        let _left = ENTERED.try_with(|entered| entered.borrow_mut().pop());
+    }
+}

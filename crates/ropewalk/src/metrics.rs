@@ -1,0 +1,173 @@
+//! What the workers count, as one snapshot.
+
+use crate::runtime::Shared;
+use crate::sched;
+use crate::sched::park;
+use crate::sched::station::{Station, Status};
+
+/// What a worker is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkerState {
+    /// Running tasks, or looking for some.
+    Busy,
+    /// Asleep.
+    Idle,
+    /// Asleep in the driver, for all of its pool.
+    Polling,
+    /// Serving only what is pinned to it, until that ends.
+    Retiring,
+    /// Nobody is there: it has retired.
+    Vacant,
+}
+
+/// A snapshot of a runtime.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Metrics {
+    /// Its pools; the first is `main`.
+    pub pools: Vec<PoolMetrics>,
+    /// Panics of tasks that nobody waited for.
+    pub unhandled_panics: u64,
+}
+
+/// A snapshot of a pool.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PoolMetrics {
+    /// Its name.
+    pub name: String,
+    /// Its workers, those that have retired included.
+    pub workers: Vec<WorkerMetrics>,
+    /// Tasks in the injection queue.
+    pub injected: usize,
+    /// Tasks that are not over.
+    pub alive: u64,
+    /// Workers that take work.
+    pub active: usize,
+    /// Workers that serve only what is pinned to them.
+    pub retiring: usize,
+    /// Workers that are looking for work now.
+    pub searching: usize,
+    /// Workers that are asleep and would be woken for work.
+    pub sleeping: usize,
+}
+
+/// A snapshot of a worker.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct WorkerMetrics {
+    /// What it is doing.
+    pub state: WorkerState,
+    /// Tasks in its own queue.
+    pub queued: usize,
+    /// Local tasks that are not over.
+    pub pinned: usize,
+    /// Stacks parked in the middle of a poll.
+    pub parked_stacks: usize,
+    /// Polls of tasks.
+    pub polls: u64,
+    /// Tasks spawned on it.
+    pub spawned: u64,
+    /// Tasks that ended on it.
+    pub finished: u64,
+    /// Polls of a task from the LIFO slot.
+    pub lifo_hits: u64,
+    /// Batches taken from the injection queue.
+    pub injected: u64,
+    /// Times its queue was full and half of it moved to the injection queue.
+    pub overflows: u64,
+    /// Searches through the other workers' queues.
+    pub searches: u64,
+    /// Successful steals of half a queue.
+    pub steals: u64,
+    /// Steals from a LIFO slot whose owner made no progress.
+    pub lifo_steals: u64,
+    /// Times it spun before sleeping.
+    pub spins: u64,
+    /// Spins that found work.
+    pub spin_hits: u64,
+    /// Times it went to sleep.
+    pub parks: u64,
+    /// Times it woke up.
+    pub wakes: u64,
+    /// Polls that ended because the budget was used up.
+    pub budget_yields: u64,
+    /// Waits inside a poll that parked a stack.
+    pub waits_in_poll: u64,
+    /// Waits by [`Blocking`](crate::Blocking) that held the thread itself.
+    pub held: u64,
+}
+
+impl Metrics {
+    pub(crate) fn of(shared: &Shared) -> Self {
+        let pools = shared.pools();
+        Self {
+            pools: pools.iter().map(|pool| PoolMetrics::of(pool)).collect(),
+            unhandled_panics: shared.panics.get(),
+        }
+    }
+
+    /// The sum of one figure over all workers.
+    ///
+    /// ```
+    /// # let runtime = ropewalk::Runtime::builder().worker_threads(0).build()?;
+    /// runtime.block_on(async { ropewalk::spawn(async {}).await.unwrap() });
+    /// assert_eq!(runtime.metrics().total(|worker| worker.finished), 1);
+    /// # Ok::<(), ropewalk::RuntimeError>(())
+    /// ```
+    pub fn total(&self, figure: impl Fn(&WorkerMetrics) -> u64) -> u64 {
+        self.pools.iter().flat_map(|pool| &pool.workers).map(figure).sum()
+    }
+}
+
+impl PoolMetrics {
+    pub(crate) fn of(pool: &sched::pool::Pool) -> Self {
+        let counters = pool.idle.counters();
+        Self {
+            name: pool.name.clone(),
+            workers: pool.stations().map(|station| WorkerMetrics::of(station)).collect(),
+            injected: pool.injector.len(),
+            alive: pool.live(),
+            active: pool.active(),
+            retiring: pool.retiring(),
+            searching: counters.searching(),
+            sleeping: counters.sleeping(),
+        }
+    }
+}
+
+impl WorkerMetrics {
+    fn of(station: &Station) -> Self {
+        let state = match (station.status(), station.parker.state()) {
+            (Status::Vacant, _) => WorkerState::Vacant,
+            (Status::Retiring, _) => WorkerState::Retiring,
+            (_, park::WorkerState::Busy) => WorkerState::Busy,
+            (_, park::WorkerState::Idle) => WorkerState::Idle,
+            (_, park::WorkerState::Polling) => WorkerState::Polling,
+        };
+        let counters = &station.counters;
+        let relaxed = std::sync::atomic::Ordering::Relaxed;
+        Self {
+            state,
+            queued: station.stealer.len(),
+            pinned: station.pinned.load(relaxed),
+            parked_stacks: station.parked.load(relaxed),
+            polls: counters.polls.get(),
+            spawned: counters.spawned.get(),
+            finished: counters.finished.get(),
+            lifo_hits: counters.lifo_hits.get(),
+            injected: counters.injected.get(),
+            overflows: counters.overflows.get(),
+            searches: counters.searches.get(),
+            steals: counters.steals.get(),
+            lifo_steals: counters.lifo_steals.get(),
+            spins: counters.spins.get(),
+            spin_hits: counters.spin_hits.get(),
+            parks: counters.parks.get(),
+            wakes: counters.wakes.get(),
+            budget_yields: counters.budget_yields.get(),
+            waits_in_poll: counters.waits_in_poll.get(),
+            held: counters.held.get(),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Pools: named groups of workers that can be made, resized and shut down while they run.
+
+use crate::context;
+use crate::metrics::PoolMetrics;
+use crate::runtime::{Handle, MOST_WORKERS, RuntimeError};
+use crate::sched;
+use crate::sched::pool::Phase;
+use crate::task::{TaskHandle, spawn_in};
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::sync::Arc;
+use std::task::Poll;
+
+/// A group of worker threads in a runtime. Cloning it gives another handle to the same pool.
+///
+/// ```
+/// let runtime = ropewalk::Runtime::builder().worker_threads(1).build()?;
+/// let pool = ropewalk::Pool::builder().name("render").workers(1).build(&runtime.handle())?;
+/// let picture = pool.spawn(async { "done" });
+/// runtime.block_on(async {
+///     assert_eq!(picture.await.unwrap(), "done");
+///     pool.resize(2).unwrap().await;
+///     pool.shutdown().await.unwrap();
+/// });
+/// # Ok::<(), ropewalk::RuntimeError>(())
+/// ```
+#[derive(Clone)]
+pub struct Pool(Arc<sched::pool::Pool>);
+
+/// Makes a [`Pool`].
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct PoolBuilder {
+    name: String,
+    workers: usize,
+}
+
+impl PoolBuilder {
+    /// The pool's name, unique in its runtime. Default `pool`.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// How many workers it starts with, from 1 to 1,024. Default 1.
+    pub fn workers(mut self, count: usize) -> Self {
+        self.workers = count;
+        self
+    }
+
+    /// Starts the pool in `runtime`.
+    ///
+    /// # Errors
+    /// A count out of range, a name in use, a runtime that was shut down, or no threads to be had.
+    pub fn build(self, runtime: &Handle) -> Result<Pool, RuntimeError> {
+        check_count("workers", self.workers)?;
+        runtime.shared.add_pool(&self.name, self.workers).map(Pool)
+    }
+}
+
+impl Pool {
+    /// Default settings.
+    pub fn builder() -> PoolBuilder {
+        PoolBuilder { name: "pool".to_owned(), workers: 1 }
+    }
+
+    pub(crate) fn wrap(pool: Arc<sched::pool::Pool>) -> Self {
+        Self(pool)
+    }
+
+    pub(crate) fn inner(&self) -> Arc<sched::pool::Pool> {
+        self.0.clone()
+    }
+
+    /// The pool's name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Starts a task in this pool; see [`crate::spawn`].
+    #[track_caller]
+    pub fn spawn<F>(&self, future: F) -> TaskHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        spawn_in(&self.0, future)
+    }
+
+    /// Changes the number of workers. New ones start at once. Those that are too many retire: they take no new work, hand
+    /// over what they have, serve their local tasks and waiting stacks until these end, and leave. The answer completes
+    /// when they have left; dropping it changes nothing.
+    ///
+    /// # Errors
+    /// A count outside 1 to 1,024, a pool that is closing or driven by its host, or no threads to be had.
+    pub fn resize(&self, workers: usize) -> Result<impl Future<Output = ()> + Send + use<>, RuntimeError> {
+        check_count("resize", workers)?;
+        if self.0.hosted {
+            return Err(RuntimeError::Misuse(format!(
+                "pool {:?} has no threads of its own to resize",
+                self.name()
+            )));
+        }
+        if self.0.phase() != Phase::Open {
+            return Err(RuntimeError::Misuse(format!("pool {:?} is shut down", self.name())));
+        }
+        self.0.resize(workers, crate::runtime::hire)?;
+        let pool = self.0.clone();
+        Ok(poll_fn(move |cx| {
+            pool.watch_census(cx.waker());
+            if pool.retiring() == 0 { Poll::Ready(()) } else { Poll::Pending }
+        }))
+    }
+
+    /// Cancels everything in the pool and completes when its workers have left. The main pool ends with its runtime.
+    ///
+    /// # Errors
+    /// From inside the pool itself, which would wait for its own end, and for the main pool.
+    pub async fn shutdown(&self) -> Result<(), RuntimeError> {
+        let inside =
+            context::with_worker(|worker| worker.is_some_and(|worker| Arc::ptr_eq(&worker.pool, &self.0)));
+        if inside {
+            return Err(RuntimeError::Misuse(format!(
+                "pool {:?} cannot be shut down from inside",
+                self.name()
+            )));
+        }
+        if self.name() == "main" {
+            return Err(RuntimeError::Misuse("the main pool ends with its runtime".to_owned()));
+        }
+        self.0.close();
+        let pool = &self.0;
+        poll_fn(|cx| {
+            pool.watch_census(cx.waker());
+            if pool.is_deserted() { Poll::Ready(Ok(())) } else { Poll::Pending }
+        })
+        .await
+    }
+
+    /// What the pool's workers have counted until now.
+    pub fn metrics(&self) -> PoolMetrics {
+        PoolMetrics::of(&self.0)
+    }
+}
+
+fn check_count(knob: &'static str, count: usize) -> Result<(), RuntimeError> {
+    if (1..=MOST_WORKERS).contains(&count) {
+        return Ok(());
+    }
+    Err(RuntimeError::setting(knob, count, format!("1 to {MOST_WORKERS}")))
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").field("name", &self.name()).field("workers", &self.0.active()).finish()
+    }
+}

@@ -1,0 +1,261 @@
+//! How a runtime is configured. Everything non-deterministic (clock, seed) enters here.
+
+use super::config::{BlockInTask, Config, Hooks, UnhandledPanic};
+use super::{Clock, Runtime, RuntimeError, SystemClock};
+use ropewalk_core::task::TaskId;
+use std::sync::Arc;
+
+/// The most workers a pool can have.
+pub(crate) const MOST_WORKERS: usize = 1024;
+const SMALLEST_STACK: usize = 32 * 1024;
+
+/// Makes a [`Runtime`]. Every setting has a default that suits a server; [`build`](Self::build) refuses what cannot
+/// work and names the setting and what it accepts.
+///
+/// ```
+/// let runtime = ropewalk::Runtime::builder().worker_threads(2).thread_name("spinner").build()?;
+/// assert_eq!(runtime.block_on(async { 1 + 1 }), 2);
+/// # Ok::<(), ropewalk::RuntimeError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct Builder {
+    workers: Option<usize>,
+    hosted: Option<usize>,
+    config: Config,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Builder {
+    /// The default settings.
+    pub fn new() -> Self {
+        let config = Config {
+            queue_capacity: 256,
+            work_stealing: true,
+            lifo_slot: true,
+            global_queue_interval: 61,
+            thread_name: "ropewalk".into(),
+            thread_stack_size: 2 * 1024 * 1024,
+            strand_stack_size: 64 * 1024,
+            pin_workers: false,
+            unhandled_panic: UnhandledPanic::Report,
+            block_in_task: BlockInTask::Allow,
+            observe: false,
+            seed: 0x5EED_0F_0A_12_0BE5,
+            clock: Arc::new(SystemClock::default()),
+            hooks: Hooks::default(),
+        };
+        Self { workers: None, hosted: None, config }
+    }
+
+    /// How many threads the default pool has; 0: none, everything runs on the thread that calls `block_on`.
+    /// Default: the cores this process may use; the environment variable `ROPEWALK_THREADS` overrides the default.
+    pub fn worker_threads(mut self, count: usize) -> Self {
+        self.workers = Some(count);
+        self
+    }
+
+    /// `count` logical workers without threads, driven by whoever calls `block_on`, [`try_tick`](Runtime::try_tick) or
+    /// [`run_until_stalled`](Runtime::run_until_stalled). Which one runs next is drawn from the [`seed`](Self::seed).
+    pub fn hosted_workers(mut self, count: usize) -> Self {
+        self.hosted = Some(count);
+        self
+    }
+
+    /// How many tasks a worker's own queue holds before half of it moves to the injection queue. A power of two from 4
+    /// to 65,536; default 256.
+    pub fn queue_capacity(mut self, tasks: usize) -> Self {
+        self.config.queue_capacity = tasks;
+        self
+    }
+
+    /// Whether idle workers take tasks from others. Default: yes.
+    pub fn work_stealing(mut self, on: bool) -> Self {
+        self.config.work_stealing = on;
+        self
+    }
+
+    /// Whether a task that was just woken runs next on the worker that woke it. Default: yes.
+    pub fn lifo_slot(mut self, on: bool) -> Self {
+        self.config.lifo_slot = on;
+        self
+    }
+
+    /// After how many polls a busy worker looks at the injection queue and the driver. From 2 to 65,536; default 61.
+    pub fn global_queue_interval(mut self, polls: u32) -> Self {
+        self.config.global_queue_interval = polls;
+        self
+    }
+
+    /// The name of the worker threads, followed by their number. Default `ropewalk`.
+    pub fn thread_name(mut self, name: impl AsRef<str>) -> Self {
+        self.config.thread_name = name.as_ref().into();
+        self
+    }
+
+    /// The size of the stacks on which workers run tasks. At least 32 KiB; default 2 MiB. Memory is used as needed.
+    pub fn thread_stack_size(mut self, bytes: usize) -> Self {
+        self.config.thread_stack_size = bytes;
+        self
+    }
+
+    /// The size of a strand's stack. At least 32 KiB; default 64 KiB.
+    pub fn strand_stack_size(mut self, bytes: usize) -> Self {
+        self.config.strand_stack_size = bytes;
+        self
+    }
+
+    /// Whether worker `i` is bound to the `i`-th core that the process may use. Default: no.
+    pub fn pin_workers(mut self, on: bool) -> Self {
+        self.config.pin_workers = on;
+        self
+    }
+
+    /// What happens to a panic in a task that nobody waits for. Default: [`UnhandledPanic::Report`].
+    pub fn unhandled_panic(mut self, policy: UnhandledPanic) -> Self {
+        self.config.unhandled_panic = policy;
+        self
+    }
+
+    /// What [`wait`](crate::wait) does inside a task's poll. Default: [`BlockInTask::Allow`].
+    pub fn block_in_task(mut self, policy: BlockInTask) -> Self {
+        self.config.block_in_task = policy;
+        self
+    }
+
+    /// Whether every task is observed: names, times and counts, at the cost of two clock reads a poll. Default: no.
+    pub fn observe(mut self, on: bool) -> Self {
+        self.config.observe = on;
+        self
+    }
+
+    /// The seed of every random choice the runtime makes.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.config.seed = seed;
+        self
+    }
+
+    /// The clock of the runtime. Default: the system's monotonic clock.
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.config.clock = Arc::new(clock);
+        self
+    }
+
+    /// Called on each worker thread when it starts.
+    pub fn on_thread_start(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
+        self.config.hooks.on_thread_start = Some(Arc::new(hook));
+        self
+    }
+
+    /// Called on each worker thread before it ends.
+    pub fn on_thread_stop(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
+        self.config.hooks.on_thread_stop = Some(Arc::new(hook));
+        self
+    }
+
+    /// Called before a worker sleeps.
+    pub fn on_thread_park(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
+        self.config.hooks.on_thread_park = Some(Arc::new(hook));
+        self
+    }
+
+    /// Called after a worker has slept.
+    pub fn on_thread_unpark(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
+        self.config.hooks.on_thread_unpark = Some(Arc::new(hook));
+        self
+    }
+
+    /// Called when a task was spawned, on the spawning thread.
+    pub fn on_task_spawn(mut self, hook: impl Fn(TaskId) + Send + Sync + 'static) -> Self {
+        self.config.hooks.on_task_spawn = Some(Arc::new(hook));
+        self
+    }
+
+    /// Called when a task is over, on the worker where it ended.
+    pub fn on_task_end(mut self, hook: impl Fn(TaskId) + Send + Sync + 'static) -> Self {
+        self.config.hooks.on_task_end = Some(Arc::new(hook));
+        self
+    }
+
+    /// Called before each poll of a task.
+    pub fn before_poll(mut self, hook: impl Fn(TaskId) + Send + Sync + 'static) -> Self {
+        self.config.hooks.before_poll = Some(Arc::new(hook));
+        self
+    }
+
+    /// Called after each poll of a task.
+    pub fn after_poll(mut self, hook: impl Fn(TaskId) + Send + Sync + 'static) -> Self {
+        self.config.hooks.after_poll = Some(Arc::new(hook));
+        self
+    }
+
+    /// Makes the runtime and starts its workers.
+    ///
+    /// # Errors
+    /// A setting out of its range, or threads or memory that the system does not give.
+    pub fn build(self) -> Result<Runtime, RuntimeError> {
+        let hosted = self.hosted.is_some() || self.workers == Some(0);
+        let count = match (self.hosted, self.workers) {
+            (Some(_), Some(1..)) => {
+                return Err(RuntimeError::setting(
+                    "hosted_workers",
+                    "together with worker_threads",
+                    "one of the two",
+                ));
+            }
+            (Some(count), _) => count,
+            (None, Some(0)) => 1,
+            (None, Some(count)) => count,
+            (None, None) => default_workers()?,
+        };
+        let knob = if self.hosted.is_some() { "hosted_workers" } else { "worker_threads" };
+        check(knob, count, 1..=MOST_WORKERS)?;
+        let config = self.config;
+        check("queue_capacity", config.queue_capacity, 4..=65_536)?;
+        if !config.queue_capacity.is_power_of_two() {
+            return Err(RuntimeError::setting("queue_capacity", config.queue_capacity, "a power of two"));
+        }
+        check("global_queue_interval", config.global_queue_interval as usize, 2..=65_536)?;
+        check("thread_stack_size", config.thread_stack_size, SMALLEST_STACK..=1 << 40)?;
+        check("strand_stack_size", config.strand_stack_size, SMALLEST_STACK..=1 << 40)?;
+        if config.thread_name.contains('\0') {
+            return Err(RuntimeError::setting(
+                "thread_name",
+                "a name with a NUL byte",
+                "a name without NUL bytes",
+            ));
+        }
+        Runtime::start(config, count, hosted)
+    }
+}
+
+fn check(
+    knob: &'static str,
+    value: usize,
+    accepted: std::ops::RangeInclusive<usize>,
+) -> Result<(), RuntimeError> {
+    if accepted.contains(&value) {
+        return Ok(());
+    }
+    Err(RuntimeError::setting(knob, value, format!("{} to {}", accepted.start(), accepted.end())))
+}
+
+fn default_workers() -> Result<usize, RuntimeError> {
+    match std::env::var("ROPEWALK_THREADS") {
+        Ok(text) => {
+            text.trim().parse().ok().filter(|count| (1..=MOST_WORKERS).contains(count)).ok_or_else(|| {
+                RuntimeError::setting(
+                    "ROPEWALK_THREADS",
+                    format!("{text:?}"),
+                    format!("a number from 1 to {MOST_WORKERS}"),
+                )
+            })
+        }
+        Err(_) => Ok(std::thread::available_parallelism().map_or(1, |count| count.get().min(MOST_WORKERS))),
+    }
+}

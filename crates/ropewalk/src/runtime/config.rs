@@ -1,0 +1,76 @@
+//! The knobs of a runtime after `build` has checked them.
+
+use super::Clock;
+use ropewalk_core::task::TaskId;
+use std::fmt;
+use std::sync::Arc;
+
+type Hook = Arc<dyn Fn() + Send + Sync>;
+type TaskHook = Arc<dyn Fn(TaskId) + Send + Sync>;
+
+/// Functions of the user's that are called at certain moments.
+#[derive(Clone, Default)]
+pub(crate) struct Hooks {
+    pub(crate) on_thread_start: Option<Hook>,
+    pub(crate) on_thread_stop: Option<Hook>,
+    pub(crate) on_thread_park: Option<Hook>,
+    pub(crate) on_thread_unpark: Option<Hook>,
+    pub(crate) on_task_spawn: Option<TaskHook>,
+    pub(crate) on_task_end: Option<TaskHook>,
+    pub(crate) before_poll: Option<TaskHook>,
+    pub(crate) after_poll: Option<TaskHook>,
+}
+
+/// What happens to a panic in a task that nobody waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnhandledPanic {
+    /// It is printed to standard error with the task's name and spawn place, and counted.
+    Report,
+    /// As `Report`, and the runtime is shut down; a `block_on` under way re-raises the panic.
+    Terminate,
+}
+
+/// What `wait` does inside a task's poll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockInTask {
+    /// The stack is parked and the worker goes on with other work; it is counted.
+    Allow,
+    /// It panics: for code bases that want to find such places.
+    Panic,
+}
+
+/// Checked settings; see [`Builder`](super::Builder) for what they mean.
+#[derive(Clone)]
+pub(crate) struct Config {
+    pub(crate) queue_capacity: usize,
+    pub(crate) work_stealing: bool,
+    pub(crate) lifo_slot: bool,
+    pub(crate) global_queue_interval: u32,
+    pub(crate) thread_name: Arc<str>,
+    pub(crate) thread_stack_size: usize,
+    pub(crate) strand_stack_size: usize,
+    pub(crate) pin_workers: bool,
+    pub(crate) unhandled_panic: UnhandledPanic,
+    pub(crate) block_in_task: BlockInTask,
+    pub(crate) observe: bool,
+    pub(crate) seed: u64,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) hooks: Hooks,
+}
+
+impl Config {
+    /// Whether every poll is looked at: hooks, or an observed runtime.
+    pub(crate) fn watches(&self) -> bool {
+        let hooks = &self.hooks;
+        self.observe
+            || hooks.before_poll.is_some()
+            || hooks.after_poll.is_some()
+            || hooks.on_task_end.is_some()
+    }
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config").field("thread_name", &self.thread_name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,220 @@
+//! The runtime: pools, a root to wait from, and the order in which all of it goes down.
+
+mod builder;
+mod clock;
+mod config;
+mod error;
+mod shared;
+
+pub use builder::Builder;
+pub(crate) use builder::MOST_WORKERS;
+pub use clock::{Clock, SystemClock};
+pub(crate) use config::Config;
+pub use config::{BlockInTask, UnhandledPanic};
+pub use error::RuntimeError;
+pub(crate) use shared::{Shared, hire};
+
+use crate::metrics::Metrics;
+use crate::pool::Pool;
+use crate::task::{TaskHandle, spawn_in};
+use crate::{context, sched, wait};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One instance of Ropewalk. Dropping it shuts it down: futures are dropped on their workers, handles get
+/// [`TaskError::Shutdown`](crate::TaskError::Shutdown).
+///
+/// Several runtimes live side by side. Free functions such as [`spawn`](crate::spawn) mean the runtime they are called
+/// in, or else the default one.
+///
+/// **Dropping** it on a plain thread waits until its workers have ended (a poll that never returns holds it up; a stack
+/// that waits for something that can no longer come is left behind and named on standard error). On a worker, its own or
+/// another runtime's, it does not wait.
+#[derive(Debug)]
+pub struct Runtime {
+    handle: Handle,
+}
+
+/// A shared right to use a runtime. It does not keep the runtime running: once the [`Runtime`] is gone, what is spawned
+/// through a handle ends with [`TaskError::Shutdown`](crate::TaskError::Shutdown) at once.
+#[derive(Clone)]
+pub struct Handle {
+    pub(crate) shared: Arc<Shared>,
+    /// The pool made with the runtime.
+    main: Arc<sched::pool::Pool>,
+}
+
+impl Runtime {
+    /// The settings to start from.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    /// A runtime with default settings.
+    ///
+    /// # Errors
+    /// When the system gives no threads or memory, or `ROPEWALK_THREADS` is not a usable number.
+    pub fn new() -> Result<Self, RuntimeError> {
+        Builder::new().build()
+    }
+
+    /// The runtime that free functions use outside of any other; it is made when first needed and never dropped.
+    ///
+    /// # Panics
+    /// If it cannot be made; the message says why.
+    pub fn default_handle() -> Handle {
+        static DEFAULT: std::sync::OnceLock<Runtime> = std::sync::OnceLock::new();
+        let runtime = DEFAULT.get_or_init(|| match Runtime::new() {
+            Ok(runtime) => runtime,
+            Err(error) => panic!("ropewalk: the default runtime cannot start: {error}"),
+        });
+        runtime.handle.clone()
+    }
+
+    fn start(config: Config, workers: usize, hosted: bool) -> Result<Self, RuntimeError> {
+        crate::sched::budget::install();
+        let (shared, main) = Shared::start(config, workers, hosted)?;
+        Ok(Self { handle: Handle { shared, main } })
+    }
+
+    /// Runs `future` on this thread until it is done, while the workers run what it spawns. Without worker threads this
+    /// thread runs everything meanwhile. Inside a task or strand it is the same as [`wait`](crate::wait).
+    ///
+    /// # Panics
+    /// With what `future` panics with. Also if the runtime has no threads and holds local tasks that belong to another
+    /// thread, and if a task's panic ended the runtime ([`UnhandledPanic::Terminate`]).
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.handle.block_on(future)
+    }
+
+    /// Starts a task in the default pool; see [`crate::spawn`].
+    #[track_caller]
+    pub fn spawn<F>(&self, future: F) -> TaskHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.handle.spawn(future)
+    }
+
+    /// A shared right to use this runtime.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// The pool of that name; the one made with the runtime is called `main`.
+    pub fn pool(&self, name: &str) -> Option<Pool> {
+        self.handle.pool(name)
+    }
+
+    /// What the workers have counted until now.
+    pub fn metrics(&self) -> Metrics {
+        self.handle.metrics()
+    }
+
+    /// Runs one ready task on this thread, for loops that belong to somebody else. False: there is none.
+    ///
+    /// # Errors
+    /// The runtime has threads of its own, or another thread is driving it, or it is bound to another thread.
+    pub fn try_tick(&self) -> Result<bool, RuntimeError> {
+        Ok(self.handle.shared.seat()?.take().map_err(RuntimeError::seat)?.tick())
+    }
+
+    /// Runs ready tasks on this thread until there are none.
+    ///
+    /// # Errors
+    /// As for [`try_tick`](Self::try_tick).
+    pub fn run_until_stalled(&self) -> Result<(), RuntimeError> {
+        let mut driving = self.handle.shared.seat()?.take().map_err(RuntimeError::seat)?;
+        while driving.run_while_ready(|| false) {}
+        Ok(())
+    }
+
+    /// Cancels everything and waits as dropping does.
+    pub fn shutdown_now(self) {
+        drop(self);
+    }
+
+    /// Waits until every task has ended, at most until the deadline, then cancels what is left.
+    ///
+    /// # Errors
+    /// How many tasks were cancelled.
+    pub fn shutdown(self, deadline: Duration) -> Result<(), ShutdownError> {
+        let cancelled = self.handle.shared.drain(deadline);
+        drop(self);
+        if cancelled == 0 { Ok(()) } else { Err(ShutdownError { cancelled }) }
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        self.handle.shared.shut_down();
+    }
+}
+
+impl Handle {
+    /// The runtime this is called in, or the default one.
+    pub fn current() -> Handle {
+        context::runtime().unwrap_or_else(Runtime::default_handle)
+    }
+
+    pub(crate) fn main(&self) -> Arc<sched::pool::Pool> {
+        self.main.clone()
+    }
+
+    /// The runtime of a worker in `pool`.
+    pub(crate) fn of_worker(pool: &Arc<sched::pool::Pool>) -> Handle {
+        let main = pool.runtime.pool("main").unwrap_or_else(|| pool.clone());
+        Handle { shared: pool.runtime.clone(), main }
+    }
+
+    /// As [`Runtime::block_on`].
+    ///
+    /// # Panics
+    /// As [`Runtime::block_on`].
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        wait::block_on_in(self, future)
+    }
+
+    /// As [`Runtime::spawn`].
+    #[track_caller]
+    pub fn spawn<F>(&self, future: F) -> TaskHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        spawn_in(&self.main, future)
+    }
+
+    /// As [`Runtime::pool`].
+    pub fn pool(&self, name: &str) -> Option<Pool> {
+        self.shared.pool(name).map(Pool::wrap)
+    }
+
+    /// As [`Runtime::metrics`].
+    pub fn metrics(&self) -> Metrics {
+        Metrics::of(&self.shared)
+    }
+}
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.shared.fmt(f)
+    }
+}
+
+/// A graceful shutdown had to cancel tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShutdownError {
+    /// How many were cancelled.
+    pub cancelled: u64,
+}
+
+impl std::fmt::Display for ShutdownError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} tasks had not ended by the deadline and were cancelled", self.cancelled)
+    }
+}
+
+impl std::error::Error for ShutdownError {}

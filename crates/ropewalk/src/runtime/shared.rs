@@ -1,0 +1,287 @@
+//! What all handles of a runtime share, and the order in which it goes down.
+//!
+//! Going down: every pool is closed (workers drop what is alive and leave), then a plain thread waits for the last
+//! worker. A worker that cannot leave because stacks wait on it for something that no longer comes is left behind.
+
+use super::config::{Config, UnhandledPanic};
+use super::error::RuntimeError;
+use crate::context;
+use crate::sched::counters::Count;
+use crate::sched::hosted::Seat;
+use crate::sched::park::{ThreadParker, WorkerState};
+use crate::sched::pool::Pool;
+use crate::sched::station::{Station, Status};
+use crate::sched::worker::Worker;
+use ropewalk_core::prim::Lock;
+use ropewalk_core::prim::real::{AtomicU64, Ordering::Relaxed};
+use ropewalk_core::task::{PanicInfo, TaskId};
+use std::fmt;
+use std::io;
+use std::num::NonZeroU64;
+use std::sync::{Arc, OnceLock};
+use std::task::Waker;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The stack of a worker's thread itself: tasks run on fibres, so little happens here.
+const THREAD_STACK: usize = 256 * 1024;
+
+pub(crate) struct Shared {
+    pub(crate) config: Arc<Config>,
+    pools: Lock<Vec<Arc<Pool>>>,
+    seat: OnceLock<Seat>,
+    /// Panics of detached tasks.
+    pub(crate) panics: Count,
+    fatal: Lock<Option<PanicInfo>>,
+    /// Threads in `block_on`, to be woken if a panic ends the runtime.
+    roots: Lock<Vec<Waker>>,
+}
+
+impl Shared {
+    pub(crate) fn start(
+        config: Config,
+        workers: usize,
+        hosted: bool,
+    ) -> Result<(Arc<Self>, Arc<Pool>), RuntimeError> {
+        let shared = Arc::new(Self {
+            config: Arc::new(config),
+            pools: Lock::new(Vec::new()),
+            seat: OnceLock::new(),
+            panics: Count::default(),
+            fatal: Lock::new(None),
+            roots: Lock::new(Vec::new()),
+        });
+        let most = if hosted { workers } else { super::MOST_WORKERS };
+        let pool = Pool::new("main", &shared, most, hosted);
+        shared.pools.lock().push(pool.clone());
+        let started = if hosted {
+            Seat::new(&pool, workers).map(|seat| drop(shared.seat.set(seat)))
+        } else {
+            pool.resize(workers, hire)
+        };
+        if let Err(error) = started {
+            shared.shut_down();
+            return Err(error.into());
+        }
+        Ok((shared, pool))
+    }
+
+    /// Adds a pool with threads of its own.
+    pub(crate) fn add_pool(self: &Arc<Self>, name: &str, workers: usize) -> Result<Arc<Pool>, RuntimeError> {
+        let pool = {
+            let mut pools = self.pools.lock();
+            if pools.is_empty() {
+                return Err(RuntimeError::Misuse("the runtime was shut down".to_owned()));
+            }
+            if pools.iter().any(|pool| pool.name == name) {
+                return Err(RuntimeError::setting(
+                    "name",
+                    format!("{name:?}, which exists"),
+                    "a name not in use",
+                ));
+            }
+            let pool = Pool::new(name, self, super::MOST_WORKERS, false);
+            pools.push(pool.clone());
+            pool
+        };
+        if let Err(error) = pool.resize(workers, hire) {
+            pool.close();
+            return Err(error.into());
+        }
+        Ok(pool)
+    }
+
+    pub(crate) fn pool(&self, name: &str) -> Option<Arc<Pool>> {
+        self.pools.lock().iter().find(|pool| pool.name == name).cloned()
+    }
+
+    pub(crate) fn pools(&self) -> Vec<Arc<Pool>> {
+        self.pools.lock().clone()
+    }
+
+    pub(crate) fn forget_pool(&self, pool: &Arc<Pool>) {
+        let gone = {
+            let mut pools = self.pools.lock();
+            let at = pools.iter().position(|other| Arc::ptr_eq(other, pool));
+            at.map(|at| pools.remove(at))
+        };
+        drop(gone);
+    }
+
+    pub(crate) fn seat(&self) -> Result<&Seat, RuntimeError> {
+        self.seat.get().ok_or_else(|| {
+            RuntimeError::Misuse(
+                "this runtime has threads of its own; build it with worker_threads(0)".to_owned(),
+            )
+        })
+    }
+
+    // ---- ids --------------------------------------------------------------------------------------------------
+
+    pub(crate) fn take_ids(&self, count: u64) -> (u64, u64) {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let first = NEXT.fetch_add(count, Relaxed);
+        (first, first + count)
+    }
+
+    pub(crate) fn next_id(&self) -> TaskId {
+        TaskId::new(NonZeroU64::new(self.take_ids(1).0).expect("ids start at one"))
+    }
+
+    // ---- panics -----------------------------------------------------------------------------------------------
+
+    /// A panic nobody took: never silent.
+    pub(crate) fn unhandled(&self, panic: PanicInfo) {
+        self.panics.add_shared(1);
+        eprintln!("ropewalk: detached {panic}");
+        if self.config.unhandled_panic == UnhandledPanic::Terminate {
+            self.fatal.lock().get_or_insert(panic);
+            self.close_all();
+            std::mem::take(&mut *self.roots.lock()).into_iter().for_each(Waker::wake);
+        }
+    }
+
+    /// The panic that ended the runtime, for the `block_on` that re-raises it.
+    pub(crate) fn take_fatal(&self, root: Option<&Waker>) -> Option<PanicInfo> {
+        if self.config.unhandled_panic == UnhandledPanic::Report {
+            return None;
+        }
+        if let Some(root) = root {
+            let mut roots = self.roots.lock();
+            if !roots.iter().any(|known| known.will_wake(root)) {
+                roots.push(root.clone());
+            }
+        }
+        self.fatal.lock().take()
+    }
+
+    /// Whether a panic ended the runtime.
+    pub(crate) fn is_terminated(&self) -> bool {
+        self.config.unhandled_panic == UnhandledPanic::Terminate && self.fatal.lock().is_some()
+    }
+
+    // ---- going down -------------------------------------------------------------------------------------------
+
+    fn close_all(&self) {
+        self.pools().iter().for_each(Pool::close);
+    }
+
+    /// Waits until nothing is alive, at most for `limit`; answers how much still is.
+    pub(crate) fn drain(&self, limit: Duration) -> u64 {
+        let (until, mut nap) = (Instant::now() + limit, Duration::from_micros(50));
+        loop {
+            let alive: u64 = self.pools().iter().map(|pool| pool.live()).sum();
+            if alive == 0 || Instant::now() >= until {
+                return alive;
+            }
+            match self.seat.get().and_then(|seat| seat.take().ok()) {
+                Some(mut driving) => drop(driving.run_while_ready(|| false)),
+                None => thread::sleep(nap),
+            }
+            nap = (nap * 2).min(Duration::from_millis(5));
+        }
+    }
+
+    pub(crate) fn shut_down(&self) {
+        let pools = self.pools();
+        self.close_all();
+        if let Some(seat) = self.seat.get() {
+            match seat.take() {
+                Ok(driving) => driving.finish(),
+                Err(reason) => report_left(&pools, &reason.to_string()),
+            }
+        } else if context::with_worker(|worker| worker.is_none()) {
+            pools.iter().for_each(wait_for_workers);
+        }
+    }
+}
+
+/// Waits for the last worker of a closed pool, except for those that can never leave.
+fn wait_for_workers(pool: &Arc<Pool>) {
+    let parker = Arc::new(ThreadParker::new());
+    let waker = Waker::from(parker.clone());
+    let mut stuck_since = None;
+    loop {
+        pool.watch_census(&waker);
+        if pool.is_deserted() {
+            return;
+        }
+        let stuck = stuck_at(pool);
+        if stuck.is_some() && stuck == stuck_since {
+            return report_left(
+                std::slice::from_ref(pool),
+                "they wait for something that can no longer come",
+            );
+        }
+        stuck_since = stuck;
+        parker.park(Some(Duration::from_millis(20)));
+    }
+}
+
+/// If everybody is asleep and stacks are parked, nobody is left to wake them but the outside: how many polls there were.
+/// Twice the same answer means that nothing is under way.
+fn stuck_at(pool: &Pool) -> Option<u64> {
+    let manned = || pool.stations().filter(|station| station.status() != Status::Vacant);
+    let asleep =
+        manned().all(|station| station.parker.state() != WorkerState::Busy && station.inbox.is_empty());
+    let parked = manned().any(|station| station.parked.load(Relaxed) > 0);
+    let stuck = asleep && parked && pool.injector.is_empty();
+    stuck.then(|| pool.stations().map(|station| station.counters.polls.get()).sum())
+}
+
+fn report_left(pools: &[Arc<Pool>], reason: &str) {
+    let mut left = Vec::new();
+    for pool in pools {
+        pool.depot.for_each(|task| left.push(format!("{task:?}")));
+    }
+    if !left.is_empty() {
+        eprintln!("ropewalk: left behind at shutdown ({reason}): {}", left.join(", "));
+    }
+}
+
+/// Starts a thread for a worker at `station`.
+pub(crate) fn hire(pool: Arc<Pool>, station: Arc<Station>) -> io::Result<()> {
+    let name = format!("{}-{}-{}", pool.config.thread_name, pool.name, station.index);
+    thread::Builder::new().name(name).stack_size(THREAD_STACK).spawn(move || serve(pool, station)).map(drop)
+}
+
+/// The life of a worker thread.
+fn serve(pool: Arc<Pool>, station: Arc<Station>) {
+    if pool.config.pin_workers {
+        pin_to_core(station.index);
+    }
+    let hooks = pool.config.hooks.clone();
+    if let Some(hook) = &hooks.on_thread_start {
+        hook();
+    }
+    // Boxed: what is parked on a worker that cannot leave stays where it is.
+    let worker = Box::new(Worker::new(pool.clone(), station, true));
+    context::as_worker(&worker, || worker.trampoline(false));
+    pool.dismiss(worker);
+    if let Some(hook) = &hooks.on_thread_stop {
+        hook();
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn pin_to_core(index: usize) {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+    let Ok(allowed) = sched_getaffinity(None) else { return };
+    let cores: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect();
+    let mut one = CpuSet::new();
+    if let Some(core) = cores.get(index % cores.len().max(1)) {
+        one.set(*core);
+        // A container may refuse; the worker then runs wherever it is put.
+        let _refused = sched_setaffinity(None, &one);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn pin_to_core(_index: usize) {}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pools: Vec<String> = self.pools().iter().map(|pool| pool.name.clone()).collect();
+        f.debug_struct("Runtime").field("pools", &pools).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,56 @@
+//! What a worker counts. Each counter has one writer, so counting is a load and a store, not a read-modify-write.
+
+use ropewalk_core::prim::real::{AtomicU64, Ordering::*};
+
+/// A counter that only its worker raises.
+#[derive(Debug, Default)]
+pub(crate) struct Count(AtomicU64);
+
+impl Count {
+    /// Only the owner calls this. Release: who reads the new count sees what the owner did before.
+    #[inline(always)]
+    pub(crate) fn bump(&self) {
+        self.add(1);
+    }
+
+    #[inline(always)]
+    pub(crate) fn add(&self, by: u64) {
+        self.0.store(self.0.load(Relaxed).wrapping_add(by), Release);
+    }
+
+    /// For counters that several threads raise.
+    pub(crate) fn add_shared(&self, by: u64) {
+        self.0.fetch_add(by, SeqCst);
+    }
+
+    /// Takes back what `add_shared` added.
+    pub(crate) fn sub_shared(&self, by: u64) {
+        self.0.fetch_sub(by, SeqCst);
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Acquire)
+    }
+}
+
+/// The counters of one worker.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) polls: Count,
+    pub(crate) spawned: Count,
+    pub(crate) finished: Count,
+    pub(crate) lifo_hits: Count,
+    pub(crate) injected: Count,
+    pub(crate) overflows: Count,
+    pub(crate) searches: Count,
+    pub(crate) steals: Count,
+    pub(crate) lifo_steals: Count,
+    pub(crate) spins: Count,
+    pub(crate) spin_hits: Count,
+    pub(crate) parks: Count,
+    pub(crate) wakes: Count,
+    pub(crate) budget_yields: Count,
+    pub(crate) waits_in_poll: Count,
+    pub(crate) held: Count,
+}

@@ -1,0 +1,237 @@
+//! The stacks a worker runs its loop on.
+//!
+//! The thread's own stack only switches between fibres (`trampoline`). A fibre runs the worker's loop; when something
+//! polled there waits, the fibre is *parked* in the middle of that poll, and the loop goes on on another one. What wakes
+//! it is its *ticket*: a pinned task whose poll asks for the switch.
+//!
+//! ```text
+//!   thread's stack   trampoline ──resume──▶ fibre 1: loop → poll → wait ──Parked──▶ trampoline
+//!                               ──resume──▶ fibre 2: loop → … → ticket 1: "switch to 1" ──Top──▶ trampoline
+//!                               ──resume──▶ fibre 1: … wait returns → poll ends → loop
+//! ```
+//!
+//! * **F1** All fibres of a worker run on one thread, one at a time; a fibre with anything but the loop's own frame on it
+//!   is never resumed on another thread.
+//! * **F2** A fibre's stack is freed only after its function returned. Fibres still parked when a worker must leave are
+//!   leaked with what they hold.
+
+use super::host::{Order, Ticket, make};
+use super::worker::Worker;
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use ropewalk_core::task::{Async, TaskRef};
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::io;
+use std::task::Poll;
+
+type Stack = DefaultStack;
+type Routine = Coroutine<(), Left, (), Stack>;
+
+/// Why a fibre gave the thread back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Left {
+    /// In the middle of a poll; its ticket will bring it back.
+    Parked,
+    /// At the top of its loop.
+    Top,
+}
+
+#[derive(Default)]
+pub(crate) struct Fibres {
+    all: RefCell<Vec<Fibre>>,
+    /// Fibres at the top of their loop.
+    spare: RefCell<Vec<usize>>,
+    /// Indexes without a fibre.
+    vacant: RefCell<Vec<usize>>,
+    current: Cell<usize>,
+    /// A woken fibre that waits to be switched to.
+    switch: Cell<Option<usize>>,
+    closing: Cell<bool>,
+    /// Stacks kept for the next fibre.
+    stacks: RefCell<Vec<Stack>>,
+}
+
+#[derive(Default)]
+struct Fibre {
+    routine: Option<Routine>,
+    yielder: Cell<*const Yielder<(), Left>>,
+    ticket: Option<TaskRef>,
+    parked: bool,
+}
+
+/// How [`Worker::trampoline`] came back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Back {
+    /// The loop left at its top.
+    Top,
+    /// A poll parked its stack, and the worker does not go on by itself.
+    Parked,
+}
+
+impl Fibres {
+    /// A worker cannot start without one stack: gets it now, so that running out of memory is an error of `build`.
+    pub(crate) fn prepare(&self, stack_size: usize) -> io::Result<()> {
+        self.stacks.borrow_mut().push(Stack::new(stack_size)?);
+        Ok(())
+    }
+
+    /// Whether a switch to a woken fibre is asked for.
+    #[inline(always)]
+    pub(crate) fn wants_switch(&self) -> bool {
+        self.switch.get().is_some()
+    }
+}
+
+impl Worker {
+    /// Runs the loop on fibres until it leaves at its top; with `once`, also after a poll parked its stack.
+    pub(crate) fn trampoline(&self, once: bool) -> Back {
+        let fibres = &self.fibres;
+        loop {
+            let next = fibres.switch.take().unwrap_or_else(|| self.spare_fibre());
+            match self.resume(next) {
+                Some(Left::Parked) if once => return Back::Parked,
+                Some(Left::Parked) => {}
+                Some(Left::Top) => {
+                    fibres.spare.borrow_mut().push(next);
+                    if !fibres.wants_switch() {
+                        return Back::Top;
+                    }
+                }
+                None => unreachable!("a fibre returns only when the worker closes it"),
+            }
+        }
+    }
+
+    /// Resumes a fibre; `None`: its function returned.
+    fn resume(&self, index: usize) -> Option<Left> {
+        let fibres = &self.fibres;
+        let mut routine = {
+            let fibre = &mut fibres.all.borrow_mut()[index];
+            if std::mem::take(&mut fibre.parked) {
+                self.note_parked(-1);
+            }
+            fibre.routine.take().expect("a fibre runs in one place")
+        };
+        fibres.current.set(index);
+        self.leave.set(self.single.get());
+        match routine.resume(()) {
+            CoroutineResult::Yield(left) => {
+                fibres.all.borrow_mut()[index].routine = Some(routine);
+                Some(left)
+            }
+            CoroutineResult::Return(()) => {
+                fibres.stacks.borrow_mut().push(routine.into_stack());
+                None
+            }
+        }
+    }
+
+    fn spare_fibre(&self) -> usize {
+        let spare = self.fibres.spare.borrow_mut().pop();
+        spare.unwrap_or_else(|| self.new_fibre())
+    }
+
+    /// # Panics
+    /// If there is no memory for another stack.
+    fn new_fibre(&self) -> usize {
+        let fibres = &self.fibres;
+        let kept = fibres.stacks.borrow_mut().pop();
+        let stack = kept.unwrap_or_else(|| {
+            let size = self.pool.config.thread_stack_size;
+            Stack::new(size)
+                .unwrap_or_else(|error| panic!("ropewalk: no memory for a stack of {size} bytes: {error}"))
+        });
+        let index = fibres.vacant.borrow_mut().pop().unwrap_or_else(|| {
+            fibres.all.borrow_mut().push(Fibre::default());
+            fibres.all.borrow().len() - 1
+        });
+        let worker: *const Worker = self;
+        let routine = Coroutine::with_stack(stack, move |yielder: &Yielder<(), Left>, ()| {
+            // SAFETY: F1: fibres are resumed by `trampoline` and `close_fibres` of this worker only.
+            let worker = unsafe { &*worker };
+            worker.fibres.all.borrow()[index].yielder.set(yielder);
+            while !worker.fibres.closing.get() {
+                worker.work();
+                yielder.suspend(Left::Top);
+            }
+        });
+        fibres.all.borrow_mut()[index].routine = Some(routine);
+        index
+    }
+
+    /// Polls `attempt` with the waker of this fibre until it is ready; while it is not, the fibre is parked.
+    pub(crate) fn wait_here<R>(&self, mut attempt: impl FnMut(&mut std::task::Context<'_>) -> Poll<R>) -> R {
+        let waker = self.ticket().waker();
+        let mut cx = std::task::Context::from_waker(&waker);
+        loop {
+            if let Poll::Ready(value) = attempt(&mut cx) {
+                return value;
+            }
+            self.park_fibre();
+        }
+    }
+
+    /// Gives the thread to another fibre until this one's ticket was woken.
+    fn park_fibre(&self) {
+        self.station.counters.waits_in_poll.bump();
+        self.note_parked(1);
+        let index = self.fibres.current.get();
+        let yielder = {
+            let fibre = &mut self.fibres.all.borrow_mut()[index];
+            fibre.parked = true;
+            fibre.yielder.get()
+        };
+        let frame = self.frame.put_away();
+        // SAFETY: F1: the yielder is the current fibre's own, alive while its function runs.
+        unsafe { (*yielder).suspend(Left::Parked) };
+        self.frame.bring_back(frame);
+    }
+
+    /// The task that stands for the current fibre; made at its first wait.
+    fn ticket(&self) -> TaskRef {
+        let index = self.fibres.current.get();
+        if let Some(ticket) = &self.fibres.all.borrow()[index].ticket {
+            return ticket.clone();
+        }
+        let worker: *const Worker = self;
+        let body = Async(poll_fn(move |_| {
+            // SAFETY: a pinned task: it runs on its home worker only, which cancels it before it leaves.
+            let worker = unsafe { &*worker };
+            if worker.fibres.all.borrow()[index].parked {
+                worker.fibres.switch.set(Some(index));
+                worker.leave.set(true);
+            }
+            Poll::<()>::Pending
+        }));
+        // SAFETY: pinned, and dropped on this worker (`close_fibres`) at the latest.
+        let (runnable, handle) =
+            unsafe { make(&self.pool, Some(self), body, Order::here(Ticket(self.index() as u16))) };
+        self.station.inbox.reserve(1);
+        let ticket = runnable.task();
+        drop(handle);
+        let _it_waits = runnable.run();
+        self.fibres.all.borrow_mut()[index].ticket = Some(ticket.clone());
+        ticket
+    }
+
+    /// Lets every fibre's function return. False: some are parked and stay (F2). The worker has no pinned task left.
+    pub(crate) fn close_fibres(&self) -> bool {
+        let fibres = &self.fibres;
+        fibres.closing.set(true);
+        loop {
+            let Some(index) = fibres.spare.borrow_mut().pop() else { break };
+            assert!(self.resume(index).is_none(), "a closing fibre returns");
+            if let Some(ticket) = fibres.all.borrow_mut()[index].ticket.take() {
+                ticket.cancel();
+            }
+            fibres.vacant.borrow_mut().push(index);
+        }
+        fibres.closing.set(false);
+        let none_left = fibres.all.borrow().iter().all(|fibre| !fibre.parked);
+        while let Some(task) = self.pop_pinned() {
+            drop(task);
+        }
+        none_left
+    }
+}

@@ -1,0 +1,215 @@
+//! The runtime as a host of task cells: where woken tasks go, where their memory comes from.
+//!
+//! | layout | beside the header | who gets it |
+//! |---|---|---|
+//! | lean | nothing | `spawn` |
+//! | at home | the home worker | `spawn_local`, strands, fibres that wait |
+//! | observed | [`Observation`] | tasks with a name, all tasks of an observed runtime |
+
+use super::entry::Entry;
+use super::pool::Pool;
+use super::slab::{is_big, pool_of};
+use super::worker::Worker;
+use crate::context;
+use ropewalk_core::prim::real::{AtomicU64, Ordering::Relaxed};
+use ropewalk_core::task::{
+    Birth, Body, Header, Host, PanicInfo, Runnable, TaskHandle, TaskRef, emplace, layout,
+};
+use std::alloc::Layout;
+use std::marker::PhantomData;
+use std::panic::Location;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+impl Entry for Runnable {
+    #[inline(always)]
+    fn into_raw(self) -> NonNull<()> {
+        Runnable::into_raw(self).cast()
+    }
+
+    #[inline(always)]
+    unsafe fn from_raw(raw: NonNull<()>) -> Self {
+        // SAFETY: passed on to the caller.
+        unsafe { Runnable::from_raw(raw.cast()) }
+    }
+}
+
+/// What a task carries beside its header.
+pub(crate) trait Extra: Send + Sync + 'static {
+    const KIND: u8;
+    /// The worker a pinned task belongs to.
+    #[inline(always)]
+    fn home(&self) -> Option<u16> {
+        None
+    }
+    fn name(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// A lean task carries nothing.
+impl Extra for () {
+    const KIND: u8 = 0;
+}
+
+/// A pinned task knows its worker.
+#[derive(Debug)]
+pub(crate) struct Home(pub(crate) u16);
+
+impl Extra for Home {
+    const KIND: u8 = 1;
+    fn home(&self) -> Option<u16> {
+        Some(self.0)
+    }
+}
+
+/// What is known of an observed task beyond the header.
+#[derive(Debug)]
+pub(crate) struct Observation {
+    pub(crate) name: Option<Box<str>>,
+    pub(crate) home: Option<u16>,
+    pub(crate) polls: AtomicU64,
+    /// Time spent in polls, in nanoseconds of the runtime's clock.
+    pub(crate) busy: AtomicU64,
+    pub(crate) born: u64,
+}
+
+impl Extra for Observation {
+    const KIND: u8 = 2;
+    fn home(&self) -> Option<u16> {
+        self.home
+    }
+    fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+}
+
+/// The pinned task by which a waiting fibre is woken; not a task of the user's, so shutdown passes over it.
+#[derive(Debug)]
+pub(crate) struct Ticket(pub(crate) u16);
+
+impl Extra for Ticket {
+    const KIND: u8 = 3;
+    fn home(&self) -> Option<u16> {
+        Some(self.0)
+    }
+}
+
+/// Tasks of a pool with extra `X`; `BIG` ones have memory of their own.
+pub(crate) struct Tasks<X, const BIG: bool>(PhantomData<X>);
+
+// SAFETY: `schedule` queues every task where it will be run, pinned ones at their home; memory comes from and returns to
+// the pool's depot; a pool that ends walks its memory and drops what is left.
+unsafe impl<X: Extra, const BIG: bool> Host for Tasks<X, BIG> {
+    type Extra = X;
+    const KIND: u8 = X::KIND;
+    const FINDS_TASKS: bool = true;
+
+    #[inline]
+    fn schedule(task: Runnable) {
+        // SAFETY: a task of this host; M3: it keeps its pool alive until it is queued.
+        let (pool, home) = unsafe {
+            let raw = task.as_raw();
+            (&*pool_of::<BIG>(raw), Header::extra::<Self>(raw).as_ref().home())
+        };
+        context::with_worker(|worker| {
+            let worker = worker.filter(|worker| std::ptr::eq(Arc::as_ptr(&worker.pool), pool));
+            match (home, worker) {
+                (None, Some(worker)) => worker.push_woken(task),
+                (None, None) => pool.inject(task),
+                (Some(home), Some(worker)) if worker.index() == home as usize => worker.push_pinned(task),
+                (Some(home), _) => pool.send_home(home as usize, task),
+            }
+        });
+    }
+
+    #[inline]
+    fn keeps_itself_alive(task: NonNull<Header>) -> bool {
+        // SAFETY: a task of this host.
+        let pool = unsafe { pool_of::<BIG>(task) };
+        context::with_worker(|worker| {
+            worker.is_some_and(|worker| std::ptr::eq(Arc::as_ptr(&worker.pool), pool))
+        })
+    }
+
+    #[inline]
+    unsafe fn dealloc(task: NonNull<Header>, layout: Layout) {
+        // SAFETY: a task of this host; M3: the pool is alive until its memory is back.
+        let pool = unsafe { &*pool_of::<BIG>(task) };
+        if BIG {
+            // SAFETY: passed on to the caller.
+            return unsafe { pool.depot.free_big(task, layout) };
+        }
+        context::with_worker(|worker| match worker {
+            Some(worker) if std::ptr::eq(Arc::as_ptr(&worker.pool), pool) => worker.free(task, layout),
+            // SAFETY: passed on to the caller.
+            _ => unsafe { pool.depot.free(task, layout) },
+        });
+    }
+
+    fn name(extra: &X) -> Option<&str> {
+        extra.name()
+    }
+
+    fn unhandled(task: NonNull<Header>, panic: PanicInfo) {
+        // SAFETY: a task of this host that is still alive.
+        unsafe { &*pool_of::<BIG>(task) }.runtime.unhandled(panic);
+    }
+}
+
+/// How a task is to be made.
+pub(crate) struct Order<X> {
+    pub(crate) extra: X,
+    pub(crate) spawned_at: &'static Location<'static>,
+    pub(crate) priority: u8,
+}
+
+impl<X> Order<X> {
+    #[track_caller]
+    pub(crate) fn here(extra: X) -> Self {
+        Self { extra, spawned_at: Location::caller(), priority: 0 }
+    }
+}
+
+/// Makes a task in the memory of `pool`; `worker` is the current worker if it belongs to it.
+///
+/// # Safety
+/// As for [`emplace`]: `Send + 'static`, or the extra names a home and the caller answers for the rest.
+#[inline]
+pub(crate) unsafe fn make<B: Body, X: Extra>(
+    pool: &Arc<Pool>,
+    worker: Option<&Worker>,
+    body: B,
+    order: Order<X>,
+) -> (Runnable, TaskHandle<B::Output>) {
+    let Order { extra, spawned_at, priority } = order;
+    let id = worker.map_or_else(|| pool.runtime.next_id(), Worker::next_id);
+    let birth = Birth { id, spawned_at, pinned: extra.home().is_some(), priority };
+    // SAFETY: passed on to the caller; the memory is for this layout and of this host.
+    unsafe {
+        if const { is_big(layout::<B, Tasks<X, false>>()) } {
+            let memory = pool.depot.alloc_big(pool, layout::<B, Tasks<X, true>>());
+            emplace::<B, Tasks<X, true>>(memory, body, extra, birth)
+        } else {
+            let layout = layout::<B, Tasks<X, false>>();
+            let memory = match worker {
+                Some(worker) => worker.alloc(layout),
+                None => pool.depot.alloc(pool, layout),
+            };
+            emplace::<B, Tasks<X, false>>(memory, body, extra, birth)
+        }
+    }
+}
+
+/// What was observed of a task, if it is an observed one.
+pub(crate) fn observation(task: &TaskRef) -> Option<&Observation> {
+    // SAFETY: the kind says which host it lives in; the extra's place does not depend on `BIG`.
+    (task.kind() == Observation::KIND).then(|| unsafe { task.extra::<Tasks<Observation, false>>() })
+}
+
+impl Observation {
+    pub(crate) fn polled(&self, nanos: u64) {
+        self.polls.fetch_add(1, Relaxed);
+        self.busy.fetch_add(nanos, Relaxed);
+    }
+}

@@ -1,0 +1,200 @@
+//! Workers without threads: the same workers, driven by whoever calls `block_on`, `try_tick` or `run_until_stalled`.
+//!
+//! One thread at a time has the seat. As long as something belongs to a thread (local tasks, parked stacks: a worker is
+//! *bound*), only that thread may take it again. With several workers the one to run next is drawn from the seeded
+//! generator and runs one task, so a seed determines the whole interleaving.
+
+use super::pool::Pool;
+use super::station::Status;
+use super::worker::Worker;
+use crate::context;
+use ropewalk_core::prim::Lock;
+use std::fmt;
+use std::sync::Arc;
+use std::task::Waker;
+use std::thread::{self, ThreadId};
+
+/// The workers of a hosted pool, and who drives them.
+pub(crate) struct Seat(Lock<State>);
+
+struct State {
+    /// `None` while somebody drives.
+    crew: Option<Crew>,
+    driver: Option<ThreadId>,
+    /// The thread to which bound workers belong.
+    home: Option<ThreadId>,
+    waiting: Vec<Waker>,
+}
+
+/// The workers, boxed so that fibres may point to them.
+struct Crew {
+    workers: Vec<Box<Worker>>,
+    random: u64,
+}
+
+// SAFETY: a crew changes threads only through the seat, which passes a bound one to its home thread alone. An unbound
+// one has no fibre with a frame of its own and no pinned task, so nothing in it belongs to a thread.
+unsafe impl Send for Crew {}
+
+/// Why the seat cannot be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// This thread drives already: the caller is inside the runtime.
+    ByThisThread,
+    /// Another thread drives.
+    ByAnother,
+    /// Local tasks or waiting stacks belong to another thread.
+    BoundTo(ThreadId),
+    /// The runtime is over.
+    Over,
+}
+
+impl fmt::Display for Taken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Taken::ByThisThread => f.write_str("this thread is driving the runtime already"),
+            Taken::ByAnother => f.write_str("another thread is driving the runtime"),
+            Taken::BoundTo(home) => {
+                write!(
+                    f,
+                    "the runtime holds local tasks or waiting stacks of {home:?} and can only be driven there"
+                )
+            }
+            Taken::Over => f.write_str("the runtime was shut down"),
+        }
+    }
+}
+
+impl Seat {
+    /// Workers for all stations of `pool`.
+    pub(crate) fn new(pool: &Arc<Pool>, count: usize) -> std::io::Result<Self> {
+        let mut workers = Vec::new();
+        pool.resize(count, |_, _| Ok(()))?;
+        for station in pool.stations().filter(|station| station.status() == Status::Active) {
+            let worker = Box::new(Worker::new(pool.clone(), station.clone(), false));
+            worker.fibres.prepare(pool.config.thread_stack_size)?;
+            worker.single.set(count > 1);
+            workers.push(worker);
+        }
+        let crew = Crew { workers, random: pool.config.seed | 1 };
+        Ok(Self(Lock::new(State { crew: Some(crew), driver: None, home: None, waiting: Vec::new() })))
+    }
+
+    /// Takes the seat.
+    pub(crate) fn take(&self) -> Result<Driving<'_>, Taken> {
+        let mut state = self.0.lock();
+        let here = thread::current().id();
+        match (state.driver, state.home) {
+            (Some(driver), _) if driver == here => Err(Taken::ByThisThread),
+            (Some(_), _) => Err(Taken::ByAnother),
+            (None, Some(home)) if home != here => Err(Taken::BoundTo(home)),
+            _ => {
+                let crew = state.crew.take().ok_or(Taken::Over)?;
+                state.driver = Some(here);
+                Ok(Driving { seat: self, crew: Some(crew) })
+            }
+        }
+    }
+
+    /// Calls `waker` when the seat is free. True: it is free now.
+    pub(crate) fn watch(&self, waker: &Waker) -> bool {
+        let mut state = self.0.lock();
+        if state.driver.is_some() {
+            state.waiting.push(waker.clone());
+        }
+        state.driver.is_none()
+    }
+}
+
+/// The right to drive, until it is dropped.
+pub(crate) struct Driving<'a> {
+    seat: &'a Seat,
+    crew: Option<Crew>,
+}
+
+impl Driving<'_> {
+    /// The worker that block_on's root runs on.
+    pub(crate) fn first(&self) -> &Worker {
+        &self.workers()[0]
+    }
+
+    fn workers(&self) -> &[Box<Worker>] {
+        &self.crew.as_ref().expect("held until drop").workers
+    }
+
+    /// Runs tasks until `done`, sleeping when there are none.
+    pub(crate) fn run_until(&mut self, done: impl Fn() -> bool) {
+        while !done() {
+            if !self.run_while_ready(&done) && !done() {
+                self.first().sleep();
+            }
+        }
+    }
+
+    /// Runs tasks as long as there are any, or until `done`. False: it stopped for lack of work.
+    pub(crate) fn run_while_ready(&mut self, done: impl Fn() -> bool) -> bool {
+        if let [only] = self.workers() {
+            context::as_worker(only, || only.trampoline(false));
+            return done();
+        }
+        while self.tick() {
+            if done() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Runs one task. False: there is none.
+    pub(crate) fn tick(&mut self) -> bool {
+        let count = self.workers().len();
+        let start = self.draw(count);
+        for at in 0..count {
+            let worker = &self.workers()[(start + at) % count];
+            let before = worker.station.counters.polls.get();
+            let single = worker.single.replace(true);
+            context::as_worker(worker, || worker.trampoline(true));
+            worker.single.set(single);
+            if worker.station.counters.polls.get() != before {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn draw(&mut self, count: usize) -> usize {
+        let crew = self.crew.as_mut().expect("held until drop");
+        crew.random ^= crew.random << 13;
+        crew.random ^= crew.random >> 7;
+        crew.random ^= crew.random << 17;
+        (crew.random >> 32) as usize % count
+    }
+
+    /// Drives a closing pool to its end, as far as that depends on us, and dismisses the workers.
+    pub(crate) fn finish(mut self) {
+        while self.run_while_ready(|| false) {}
+        let crew = self.crew.take().expect("held until drop");
+        for worker in crew.workers {
+            let pool = worker.pool.clone();
+            pool.dismiss(worker);
+        }
+    }
+}
+
+impl Drop for Driving<'_> {
+    fn drop(&mut self) {
+        let bound = self.crew.is_some() && self.workers().iter().any(|worker| worker.is_bound());
+        if self.crew.is_some() && !bound {
+            for worker in self.workers() {
+                context::as_worker(worker, || worker.close_fibres());
+            }
+        }
+        let mut state = self.seat.0.lock();
+        state.home = if bound { state.driver } else { None };
+        state.driver = None;
+        state.crew = self.crew.take();
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        waiting.into_iter().for_each(Waker::wake);
+    }
+}

@@ -1,0 +1,233 @@
+//! The queue into which everybody may push: the injection queue of a pool and the inbox of a worker.
+//!
+//! A FIFO under a short lock, with its length beside it, so that "is there anything?" is one load. Entries live in
+//! blocks of a fixed size that are used again.
+//!
+//! # Invariants
+//!
+//! 1. `len` is the number of entries in the queue. It is stored with Release while the lock is held, so who finds a
+//!    length also finds, under the lock, the entries or their absence; and who has a push happen before its load of
+//!    `len` sees that push, unless the entry was taken.
+//! 2. The entries stand in `chain`, in the order of their pushes: `first..` of the front block to `..last` of the back
+//!    block, without a gap. The chain of an empty queue is at most one block, and every other block without entries is
+//!    in `spare`.
+//! 3. There are `blocks` of them, and once `reserve` has returned there are at least as many as `reserved` entries can
+//!    occupy, however they lie. Both lists have room for all of them. Hence a push that keeps within the reserve finds a
+//!    spare block, and neither push nor pop allocates.
+//! 4. No entry is dropped, and no code of a user runs, under the lock.
+//! 5. `closed` is never taken back. Once it is set nothing is added, so what is drained then is all there will ever be.
+//!
+//! Each task is queued at most once and each slab page reserves for its tasks, so in the runtime (3) always applies. Who
+//! pushes beyond the reserve pays with an allocation; nothing is lost.
+
+use super::entry::Entry;
+use super::ring::Producer;
+use ropewalk_core::prim::Ordering::{Acquire, Release};
+use ropewalk_core::prim::{AtomicUsize, Lock, LockGuard, Padded};
+use std::collections::VecDeque;
+
+#[cfg(test)]
+mod tests;
+
+/// Entries in a block: of one word each they make 512 bytes.
+const BLOCK: usize = if cfg!(loom) { 2 } else { 64 };
+
+type Block<T> = Box<[Option<T>; BLOCK]>;
+
+/// The queue was closed: what was pushed is still with the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Closed;
+
+/// A FIFO into which every thread may push and from which every thread may pop.
+pub(crate) struct Injector<T> {
+    len: Padded<AtomicUsize>,
+    queue: Padded<Lock<Queue<T>>>,
+}
+
+struct Queue<T> {
+    chain: VecDeque<Block<T>>,
+    spare: Vec<Block<T>>,
+    /// Where in the front block the oldest entry is.
+    first: usize,
+    /// Where in the back block the next entry goes; `BLOCK` if that takes another block.
+    last: usize,
+    len: usize,
+    reserved: usize,
+    blocks: usize,
+    closed: bool,
+}
+
+impl<T> Injector<T> {
+    /// An empty queue with no reserve.
+    pub(crate) fn new() -> Self {
+        let (chain, spare) = (VecDeque::new(), Vec::new());
+        let (first, last, len, reserved, blocks, closed) = (0, BLOCK, 0, 0, 0, false);
+        let queue = Queue { chain, spare, first, last, len, reserved, blocks, closed };
+        Injector { len: Padded(AtomicUsize::new(0)), queue: Padded(Lock::new(queue)) }
+    }
+
+    /// Sets room aside for `count` more entries that may be queued at the same time.
+    pub(crate) fn reserve(&self, count: usize) {
+        let missing = {
+            let mut queue = self.queue.lock();
+            queue.reserved += count;
+            occupied_at_most(queue.reserved).saturating_sub(queue.blocks)
+        };
+        // Outside the lock. Two that reserve at the same time may both make what one could: neither relies on blocks that
+        // the other has not brought yet, and later reserves find what is left over.
+        let fresh: Vec<Block<T>> = (0..missing).map(|_| empty_block()).collect();
+        let mut queue = self.queue.lock();
+        queue.grow(missing);
+        queue.spare.extend(fresh);
+    }
+
+    /// Adds an entry behind all others. A closed queue gives it back.
+    pub(crate) fn push(&self, entry: T) -> Result<(), T> {
+        let mut queue = self.queue.lock();
+        if queue.closed {
+            drop(queue);
+            return Err(entry);
+        }
+        queue.put(entry);
+        self.unlock(queue);
+        Ok(())
+    }
+
+    /// Moves all `entries` to the end of the queue, in their order. A closed queue takes none.
+    pub(crate) fn push_batch(&self, entries: &mut Vec<T>) -> Result<(), Closed> {
+        let mut queue = self.queue.lock();
+        if queue.closed {
+            return Err(Closed);
+        }
+        for entry in entries.drain(..) {
+            queue.put(entry);
+        }
+        self.unlock(queue);
+        Ok(())
+    }
+
+    /// Takes the oldest entry.
+    pub(crate) fn pop(&self) -> Option<T> {
+        if self.is_empty() {
+            return None;
+        }
+        let mut queue = self.queue.lock();
+        let entry = queue.take();
+        self.unlock(queue);
+        entry
+    }
+
+    /// Moves the oldest entries into `into`, as many as its spare capacity holds, and says how many.
+    pub(crate) fn pop_batch(&self, into: &mut Vec<T>) -> usize {
+        let spare = into.capacity() - into.len();
+        if spare == 0 || self.is_empty() {
+            return 0;
+        }
+        let mut queue = self.queue.lock();
+        let count = queue.len.min(spare);
+        into.extend(std::iter::from_fn(|| queue.take()).take(count));
+        self.unlock(queue);
+        count
+    }
+
+    /// Takes the `most` oldest entries: the first is returned, the others are appended to `ring` as far as it has room.
+    pub(crate) fn pop_into(&self, most: usize, ring: &Producer<T>) -> Option<T>
+    where
+        T: Entry,
+    {
+        if most == 0 || self.is_empty() {
+            return None;
+        }
+        let mut queue = self.queue.lock();
+        let first = queue.take();
+        ring.fill(&mut std::iter::from_fn(|| queue.take()).take(most - 1));
+        self.unlock(queue);
+        first
+    }
+
+    /// Refuses what is pushed from now on. What is in the queue stays there.
+    pub(crate) fn close(&self) {
+        self.queue.lock().closed = true;
+    }
+
+    /// Takes what is there, one after the other, each outside the lock. After [`close`](Self::close) that is everything.
+    pub(crate) fn drain(&self) -> impl Iterator<Item = T> {
+        std::iter::from_fn(|| self.pop())
+    }
+
+    /// How many entries there are, about. Zero means that each push which happens before this call has found its taker:
+    /// also for a load after a `SeqCst` fence and a push before an earlier such fence.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.len.load(Acquire)
+    }
+
+    /// The same as `len() == 0`: one load.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Ends a change of the queue: the length is shown before the lock is released (1).
+    #[inline]
+    fn unlock(&self, queue: LockGuard<'_, Queue<T>>) {
+        self.len.store(queue.len, Release);
+        drop(queue);
+    }
+}
+
+impl<T> Queue<T> {
+    fn put(&mut self, entry: T) {
+        if self.last == BLOCK {
+            self.extend();
+        }
+        let block = self.chain.back_mut().expect("a chain that ends inside a block has one");
+        block[self.last] = Some(entry);
+        self.last += 1;
+        self.len += 1;
+    }
+
+    /// Appends an empty block.
+    fn extend(&mut self) {
+        let block = self.spare.pop().unwrap_or_else(|| {
+            // Beyond the reserve.
+            self.grow(1);
+            empty_block()
+        });
+        self.chain.push_back(block);
+        self.last = 0;
+    }
+
+    fn take(&mut self) -> Option<T> {
+        if self.len == 0 {
+            return None;
+        }
+        let entry = self.chain.front_mut().and_then(|block| block[self.first].take());
+        self.first += 1;
+        self.len -= 1;
+        if self.len == 0 {
+            // The front block is the back block: it starts afresh.
+            (self.first, self.last) = (0, 0);
+        } else if self.first == BLOCK {
+            self.first = 0;
+            self.spare.extend(self.chain.pop_front());
+        }
+        entry
+    }
+
+    /// Counts `fresh` blocks and sees to it that both lists can hold all there are (3).
+    fn grow(&mut self, fresh: usize) {
+        self.blocks += fresh;
+        self.spare.reserve(self.blocks - self.spare.len());
+        self.chain.reserve(self.blocks - self.chain.len());
+    }
+}
+
+/// How many blocks `entries` occupy at most: the oldest may be the last of its block.
+fn occupied_at_most(entries: usize) -> usize {
+    if entries == 0 { 0 } else { (BLOCK - 1 + entries).div_ceil(BLOCK) }
+}
+
+fn empty_block<T>() -> Block<T> {
+    Box::new([const { None }; BLOCK])
+}

@@ -1,0 +1,30 @@
+//! The scheduler. `worker` is the policy; `README.md` the sleep/wake protocol with its proof.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `worker` | the loop and where its next task comes from |
+//! | `pool` | stations, the injection queue, workers coming and going, closing |
+//! | `station` | what others see of a worker |
+//! | `fibre` | the stacks a worker runs its loop on; waiting inside a poll |
+//! | `hosted` | workers without threads, driven by whoever calls |
+//! | `ring`, `lifo`, `injector`, `entry` | the queues |
+//! | `idle`, `park`, `futex` | who sleeps, where, and whom to wake |
+//! | `slab`, `host` | where tasks live and where they go when woken |
+//! | `budget`, `counters` | how long a task may go on; what is counted |
+
+pub(crate) mod budget;
+pub(crate) mod counters;
+pub(crate) mod entry;
+pub(crate) mod fibre;
+mod futex;
+pub(crate) mod host;
+pub(crate) mod hosted;
+pub(crate) mod idle;
+pub(crate) mod injector;
+pub(crate) mod lifo;
+pub(crate) mod park;
+pub(crate) mod pool;
+pub(crate) mod ring;
+pub(crate) mod slab;
+pub(crate) mod station;
+pub(crate) mod worker;

@@ -1,0 +1,256 @@
+//! Wake-ups race with falling asleep, on the word and in the driver.
+
+use super::*;
+use crate::drive::futex::FutexDriver;
+use ropewalk_core::prim::{self, AtomicUsize, UnsafeCell, thread};
+use std::task::Waker;
+
+fn seam() -> Seam {
+    Seam::new(Box::new(FutexDriver::default()))
+}
+
+/// One worker, one unpark, and a value that must arrive with it.
+fn unpark_races_with_park(seam: Seam) {
+    let shared = Arc::new((Parker::new(), seam, AtomicUsize::new(0)));
+    let there = shared.clone();
+    let worker = thread::spawn(move || {
+        let (parker, seam, value) = &*there;
+        parker.park(seam, || None);
+        assert_eq!(value.load(Ordering::Relaxed), 1, "what was written before unpark");
+        assert_eq!(parker.state(), WorkerState::Busy);
+    });
+    let (parker, seam, value) = &*shared;
+    value.store(1, Ordering::Relaxed);
+    parker.unpark(seam);
+    worker.join().unwrap();
+}
+
+// mutation: sticky-token-dropped
+// - in crates/ropewalk/src/sched/park.rs: `let announced = self.0.compare_exchange(EMPTY, place, Ordering::Relaxed, Ordering::Relaxed).is_ok();`
+// + `let announced = { self.0.swap(place, Ordering::Relaxed); true };`
+// mutation: parked-owner-not-woken
+// - in crates/ropewalk/src/sched/park.rs: `PARKED => self.token.0.0.wake(1),`
+// + `PARKED => {}`
+// mutation: give-does-not-release
+// - in crates/ropewalk/src/sched/park.rs: `self.0.swap(NOTIFIED, Ordering::Release)`
+// + `self.0.swap(NOTIFIED, Ordering::Relaxed)`
+// mutation: consuming-does-not-acquire
+// - in crates/ropewalk/src/sched/park.rs: `self.0.swap(EMPTY, Ordering::Acquire) == NOTIFIED`
+// + `self.0.swap(EMPTY, Ordering::Relaxed) == NOTIFIED`
+#[test]
+fn model_unpark_races_with_park_on_the_word() {
+    prim::model(|| {
+        let seam = seam();
+        core::mem::forget(seam.take()); // somebody else has the driver
+        unpark_races_with_park(seam);
+    });
+}
+
+// mutation: polling-owner-not-woken
+// - in crates/ropewalk/src/sched/park.rs: `POLLING => seam.driver.unpark(),`
+// + `POLLING => {}`
+// mutation: polling-not-announced
+// - in crates/ropewalk/src/sched/park.rs: `if self.token.lie_down(POLLING) {`
+// + `if self.token.lie_down(PARKED) {`
+#[test]
+fn model_unpark_races_with_park_in_the_driver() {
+    prim::model(|| unpark_races_with_park(seam()));
+}
+
+/// Two workers go to sleep, one of them in the driver, and leave it to each other as they come and go. The wake-up
+/// meant for one never stays with the other.
+// mutation: driver-not-given-back
+// - in crates/ropewalk/src/sched/park.rs: `self.taken.store(false, Ordering::Release);`
+// + `let _ = self.taken;`
+// mutation: second-poller-loses-its-place
+// - in crates/ropewalk/src/sched/park.rs: `POLLING => seam.driver.unpark(),`
+// + `POLLING => self.token.0.0.wake(1),`
+#[test]
+fn model_each_of_two_sleepers_is_woken() {
+    prim::model(|| {
+        let shared = Arc::new((
+            [Parker::new(), Parker::new()],
+            seam(),
+            [AtomicBool::new(false), AtomicBool::new(false)],
+        ));
+        let sleepers = [0, 1].map(|me| {
+            let there = shared.clone();
+            thread::spawn(move || {
+                let (parkers, seam, woken) = &*there;
+                while !woken[me].load(Ordering::Relaxed) {
+                    parkers[me].park(seam, || None);
+                }
+            })
+        });
+        let (parkers, seam, woken) = &*shared;
+        for me in [0, 1] {
+            woken[me].store(true, Ordering::Relaxed);
+            parkers[me].unpark(seam);
+        }
+        for sleeper in sleepers {
+            sleeper.join().unwrap();
+        }
+        assert!(seam.is_free(), "whoever leaves the driver gives it back");
+    });
+}
+
+/// A driver that keeps something in plain memory, as contract 1 lets it.
+#[derive(Debug)]
+struct Counting(UnsafeCell<usize>);
+
+// SAFETY: `park` and `poll` are called by one thread at a time, each call before the next (contract 1 of `Driver`);
+// that is what the test below checks, with loom watching the cell. `unpark` does not touch it.
+unsafe impl Sync for Counting {}
+
+impl Driver for Counting {
+    fn park(&self, _timeout: Option<Duration>) {
+        self.poll();
+    }
+    fn poll(&self) {
+        self.0.with_mut(|events| {
+            // SAFETY: as above, nobody else is in `park` or `poll`.
+            unsafe { *events += 1 }
+        });
+    }
+    fn unpark(&self) {}
+}
+
+// mutation: driver-given-back-without-release
+// - in crates/ropewalk/src/sched/park.rs: `self.taken.store(false, Ordering::Release);`
+// + `self.taken.store(false, Ordering::Relaxed);`
+// mutation: driver-taken-without-acquire
+// - in crates/ropewalk/src/sched/park.rs: `self.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok();`
+// + `self.taken.compare_exchange(false, true, Ordering::Relaxed, Ordering::Relaxed).is_ok();`
+// mutation: driver-taken-twice
+// - in crates/ropewalk/src/sched/park.rs: `self.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok();`
+// + `!self.taken.load(Ordering::Acquire) && { self.taken.store(true, Ordering::Relaxed); true };`
+#[test]
+fn model_one_thread_at_a_time_is_in_the_driver() {
+    prim::model(|| {
+        let seam = Arc::new(Seam::new(Box::new(Counting(UnsafeCell::new(0)))));
+        let there = seam.clone();
+        let parker = Parker::new();
+        parker.unpark(&seam);
+        let worker = thread::spawn(move || {
+            there.poll();
+        });
+        seam.poll();
+        parker.park(&seam, || None); // has a token, so it cannot sleep wherever it would
+        worker.join().unwrap();
+        assert!(seam.poll());
+    });
+}
+
+/// A futex driver that takes any timeout for one that is over: what a deadline in the past comes to.
+#[derive(Debug, Default)]
+struct Impatient(FutexDriver);
+
+impl Driver for Impatient {
+    fn park(&self, timeout: Option<Duration>) {
+        if timeout.is_none() {
+            self.0.park(None);
+        }
+    }
+    fn poll(&self) {}
+    fn unpark(&self) {
+        self.0.unpark();
+    }
+}
+
+/// A deadline is published while a worker goes to sleep in the driver: it reads the deadline, or it is got out.
+// mutation: poller-without-barrier
+// - in crates/ropewalk/src/sched/park.rs: `fence(Ordering::SeqCst); // barrier of the poller: the seam is taken, then the deadlines are read`
+// + `fence(Ordering::Acquire);`
+// mutation: publisher-without-barrier
+// - in crates/ropewalk/src/sched/park.rs: `fence(Ordering::SeqCst); // barrier of the publisher: the deadline is out, then the seam is looked at`
+// + `fence(Ordering::Release);`
+// mutation: publisher-does-not-wake
+// - in crates/ropewalk/src/sched/park.rs: `if self.taken.load(Ordering::Relaxed) {`
+// + `if false {`
+#[test]
+fn model_a_new_deadline_races_with_the_poller() {
+    prim::model(|| {
+        let shared = Arc::new((Seam::new(Box::new(Impatient::default())), AtomicBool::new(false)));
+        let there = shared.clone();
+        let poller = thread::spawn(move || {
+            let (seam, due) = &*there;
+            Parker::new().park(seam, || due.load(Ordering::Relaxed).then_some(Duration::ZERO));
+        });
+        let (seam, due) = &*shared;
+        due.store(true, Ordering::Release);
+        seam.deadline_moved();
+        poller.join().unwrap();
+    });
+}
+
+/// Two wakers, each with something to say, and a thread that must hear both before it goes on.
+// mutation: second-waker-sees-the-token-and-leaves
+// - in crates/ropewalk/src/sched/park.rs: `self.0.swap(NOTIFIED, Ordering::Release)`
+// + `match self.0.load(Ordering::Relaxed) { NOTIFIED => NOTIFIED, _ => self.0.swap(NOTIFIED, Ordering::Release) }`
+// mutation: thread-not-woken
+// - in crates/ropewalk/src/sched/park.rs: `if self.token.give() == PARKED {`
+// + `if self.token.give() == POLLING {`
+#[test]
+fn model_two_wakers_of_one_thread_are_both_heard() {
+    prim::model(|| {
+        let parker = Arc::new(ThreadParker::new());
+        let said = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
+        let wakers = [0, 1].map(|me| {
+            let (waker, said) = (Waker::from(parker.clone()), said.clone());
+            thread::spawn(move || {
+                said[me].store(true, Ordering::Relaxed);
+                waker.wake();
+            })
+        });
+        while !said.iter().all(|said| said.load(Ordering::Relaxed)) {
+            parker.park(None);
+        }
+        for waker in wakers {
+            waker.join().unwrap();
+        }
+    });
+}
+
+#[cfg(not(any(loom, shuttle)))]
+mod on_this_machine {
+    use super::*;
+
+    /// Waits until `parker` is seen in `state`; a hang here is the failure.
+    fn until(parker: &Parker, state: WorkerState) {
+        while parker.state() != state {
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn the_first_to_sleep_polls_and_the_second_is_idle() {
+        let (parkers, seam) = ([Parker::new(), Parker::new()], seam());
+        thread::scope(|scope| {
+            scope.spawn(|| parkers[0].park(&seam, || None));
+            until(&parkers[0], WorkerState::Polling);
+            scope.spawn(|| parkers[1].park(&seam, || unreachable!("it has no driver to sleep in")));
+            until(&parkers[1], WorkerState::Idle);
+            assert!(!seam.poll(), "the driver is seen to");
+            parkers[1].unpark(&seam);
+            until(&parkers[1], WorkerState::Busy);
+            assert_eq!(parkers[0].state(), WorkerState::Polling);
+            parkers[0].unpark(&seam);
+        });
+        assert_eq!(parkers[0].state(), WorkerState::Busy);
+        assert!(seam.is_free() && seam.poll());
+    }
+
+    #[test]
+    fn a_deadline_ends_the_sleep_in_the_driver() {
+        Parker::new().park(&seam(), || Some(Duration::from_millis(1)));
+    }
+
+    #[test]
+    fn a_thread_tells_a_wake_up_from_a_timeout() {
+        let parker = Arc::new(ThreadParker::default());
+        assert!(!parker.park(Some(Duration::from_micros(100))));
+        Waker::from(parker.clone()).wake_by_ref();
+        assert!(parker.park(None));
+        assert!(!parker.park(Some(Duration::ZERO)));
+    }
+}

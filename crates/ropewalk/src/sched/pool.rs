@@ -1,0 +1,343 @@
+//! A pool: stations and the workers at them, the injection queue, and how the set of workers changes.
+//!
+//! * **P1** A station's status changes under the census lock, and every change raises the epoch and wakes the workers;
+//!   each of them acts on it before it sleeps (`Worker::any_work`) and at the latest after `global_queue_interval` polls.
+//! * **P2** What was accepted runs or its owner is told: a spawn from outside counts itself before it looks at the phase,
+//!   and a worker leaves a closing pool only when all that was counted is over (`live`).
+//! * **P3** Closing cancels everything alive once every worker has acknowledged it, because from then on nobody spawns.
+
+use super::counters::Count;
+use super::host::{Extra, Ticket};
+use super::idle::Idle;
+use super::injector::Injector;
+use super::park::Seam;
+use super::slab::Depot;
+use super::station::{Station, Status};
+use super::worker::Worker;
+use crate::context;
+use crate::drive::futex::FutexDriver;
+use crate::runtime::{Config, Shared};
+use ropewalk_core::prim::Lock;
+use ropewalk_core::prim::real::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering::*};
+use ropewalk_core::task::Runnable;
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::task::Waker;
+
+/// How far a pool's life has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Open,
+    Closing,
+    Closed,
+}
+
+/// Who is there, and who waits for that to change. Everything here is cold.
+#[derive(Default)]
+pub(crate) struct Census {
+    /// Stations with a worker, retiring ones included.
+    manned: usize,
+    watchers: Vec<Waker>,
+}
+
+pub(crate) struct Pool {
+    pub(crate) name: String,
+    pub(crate) config: Arc<Config>,
+    pub(crate) runtime: Arc<Shared>,
+    pub(crate) injector: Injector<Runnable>,
+    pub(crate) idle: Idle,
+    pub(crate) seam: Seam,
+    pub(crate) depot: Depot,
+    pub(crate) census: Lock<Census>,
+    stations: Box<[OnceLock<Arc<Station>>]>,
+    /// Workers that take work.
+    active: AtomicUsize,
+    epoch: AtomicU32,
+    phase: AtomicU8,
+    unacknowledged: AtomicUsize,
+    watched: AtomicBool,
+    /// Tasks spawned by threads that are not workers of this pool.
+    outside: Count,
+    /// Driven by whoever calls, without threads of its own.
+    pub(crate) hosted: bool,
+}
+
+impl Pool {
+    pub(crate) fn new(name: &str, runtime: &Arc<Shared>, most_workers: usize, hosted: bool) -> Arc<Self> {
+        let config = runtime.config.clone();
+        Arc::new(Self {
+            name: name.to_owned(),
+            runtime: runtime.clone(),
+            injector: Injector::new(),
+            idle: Idle::new(),
+            seam: Seam::new(Box::new(FutexDriver::default())),
+            depot: Depot::new(),
+            census: Lock::new(Census::default()),
+            stations: (0..most_workers).map(|_| OnceLock::new()).collect(),
+            active: AtomicUsize::new(0),
+            epoch: AtomicU32::new(0),
+            phase: AtomicU8::new(Phase::Open as u8),
+            unacknowledged: AtomicUsize::new(0),
+            watched: AtomicBool::new(config.watches()),
+            outside: Count::default(),
+            hosted,
+            config,
+        })
+    }
+
+    // ---- queueing ---------------------------------------------------------------------------------------------
+
+    /// Queues a task from outside the pool's workers.
+    pub(crate) fn inject(&self, task: Runnable) {
+        self.injector.push(task).unwrap_or_else(|_| unreachable!("the injection queue is never closed"));
+        self.notify();
+    }
+
+    pub(crate) fn inject_batch(&self, tasks: &mut Vec<Runnable>) {
+        if !tasks.is_empty() {
+            self.injector
+                .push_batch(tasks)
+                .unwrap_or_else(|_| unreachable!("the injection queue is never closed"));
+            self.notify();
+        }
+    }
+
+    /// Sends a pinned task to the worker it belongs to.
+    pub(crate) fn send_home(&self, home: usize, task: Runnable) {
+        let station = self.station(home);
+        station.inbox.push(task).unwrap_or_else(|_| unreachable!("an inbox is never closed"));
+        self.unpark(home);
+    }
+
+    /// There is more work than before: wakes one sleeper, unless somebody is searching already.
+    #[inline]
+    pub(crate) fn notify(&self) {
+        if let Some(worker) = self.idle.worker_to_wake() {
+            self.unpark(worker);
+        }
+    }
+
+    fn unpark(&self, worker: usize) {
+        // A hosted pool has one thread, which sleeps for all of its workers at the first.
+        let worker = if self.hosted { 0 } else { worker };
+        self.station(worker).parker.unpark(&self.seam);
+    }
+
+    pub(crate) fn unpark_all(&self) {
+        for station in self.stations() {
+            station.parker.unpark(&self.seam);
+        }
+    }
+
+    // ---- who is there -----------------------------------------------------------------------------------------
+
+    pub(crate) fn stations(&self) -> impl Iterator<Item = &Arc<Station>> {
+        self.stations.iter().map_while(OnceLock::get)
+    }
+
+    fn station(&self, index: usize) -> &Arc<Station> {
+        self.stations[index].get_or_init(|| Arc::new(Station::new(index, self.config.queue_capacity)))
+    }
+
+    pub(crate) fn most_workers(&self) -> usize {
+        self.stations.len()
+    }
+
+    /// Workers that take work.
+    #[inline]
+    pub(crate) fn active(&self) -> usize {
+        self.active.load(Relaxed)
+    }
+
+    /// Workers that only serve what is pinned to them.
+    pub(crate) fn retiring(&self) -> usize {
+        self.stations().filter(|station| station.status() == Status::Retiring).count()
+    }
+
+    #[inline]
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epoch.load(Acquire)
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        match self.phase.load(SeqCst) {
+            0 => Phase::Open,
+            1 => Phase::Closing,
+            _ => Phase::Closed,
+        }
+    }
+
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watched.load(Relaxed)
+    }
+
+    /// Polls are watched from now on: there is an observed task.
+    pub(crate) fn watch(&self) {
+        if !self.watched.swap(true, Relaxed) {
+            self.changed();
+        }
+    }
+
+    fn changed(&self) {
+        self.epoch.fetch_add(1, AcqRel);
+        self.unpark_all();
+    }
+
+    /// Calls `waker` when the set of workers changes next.
+    pub(crate) fn watch_census(&self, waker: &Waker) {
+        self.census.lock().watchers.push(waker.clone());
+    }
+
+    fn tell_watchers(&self) {
+        let watchers = std::mem::take(&mut self.census.lock().watchers);
+        watchers.into_iter().for_each(Waker::wake);
+    }
+
+    // ---- coming and going -------------------------------------------------------------------------------------
+
+    /// Mans stations until `count` workers are active, or lets the last ones retire. `hire` starts a worker.
+    pub(crate) fn resize(
+        self: &Arc<Self>,
+        count: usize,
+        hire: impl Fn(Arc<Pool>, Arc<Station>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        for index in 0..self.most_workers() {
+            let hired = {
+                let mut census = self.census.lock();
+                if index >= count && self.stations[index].get().is_none() {
+                    break;
+                }
+                let station = self.station(index).clone();
+                let (wanted, now) = (index < count, station.status());
+                match (wanted, now) {
+                    (true, Status::Vacant) => {
+                        census.manned += 1;
+                        self.set_status(&station, Status::Active);
+                        Some(station)
+                    }
+                    (true, Status::Retiring) => {
+                        self.set_status(&station, Status::Active);
+                        None
+                    }
+                    (false, Status::Active) => {
+                        self.set_status(&station, Status::Retiring);
+                        None
+                    }
+                    _ => None,
+                }
+            };
+            if let Some(station) = hired
+                && let Err(error) = hire(self.clone(), station.clone())
+            {
+                self.vacate(&station, false);
+                return Err(error);
+            }
+        }
+        self.changed();
+        Ok(())
+    }
+
+    /// Under the census lock.
+    fn set_status(&self, station: &Station, status: Status) {
+        let before = station.status();
+        station.set_status(status);
+        match (before == Status::Active, status == Status::Active) {
+            (false, true) => drop(self.active.fetch_add(1, Relaxed)),
+            (true, false) => drop(self.active.fetch_sub(1, Relaxed)),
+            _ => {}
+        }
+    }
+
+    /// A worker has left its station.
+    fn vacate(self: &Arc<Self>, station: &Station, acknowledged: bool) {
+        let mut census = self.census.lock();
+        self.set_status(station, Status::Vacant);
+        census.manned -= 1;
+        let closing = self.phase() != Phase::Open;
+        let last = census.manned == 0 && closing;
+        drop(census);
+        if closing && !acknowledged {
+            self.acknowledge_closing(); // it was counted when the closing began, but had already turned to leave
+        }
+        if last {
+            self.close_for_good();
+        }
+        self.changed();
+        self.tell_watchers();
+    }
+
+    /// The end of a worker: gives back what it holds, unless something pinned must stay behind.
+    pub(crate) fn dismiss(self: &Arc<Self>, worker: Box<Worker>) {
+        let (station, acknowledged) = (worker.station.clone(), worker.is_closing());
+        if worker.is_bound() || !context::as_worker(&worker, || worker.close_fibres()) {
+            // What is parked here can neither go on nor be torn down: it stays, with all it holds.
+            std::mem::forget(worker);
+        } else {
+            worker.retire();
+        }
+        self.vacate(&station, acknowledged);
+    }
+
+    /// Whether the last worker has left.
+    pub(crate) fn is_deserted(&self) -> bool {
+        self.census.lock().manned == 0
+    }
+
+    // ---- closing ----------------------------------------------------------------------------------------------
+
+    /// A spawn from outside is counted, or refused because the pool closes (P2).
+    #[must_use]
+    pub(crate) fn admit(&self) -> bool {
+        self.outside.add_shared(1);
+        if self.phase() == Phase::Open {
+            return true;
+        }
+        self.outside.sub_shared(1);
+        if self.live() == 0 {
+            self.unpark_all(); // somebody may have seen our count and gone back to sleep for it
+        }
+        false
+    }
+
+    /// Tasks that were accepted and are not over. Zero is exact once the pool closes: what ended is read first, and
+    /// nothing ends that was not counted before.
+    pub(crate) fn live(&self) -> u64 {
+        let finished: u64 = self.stations().map(|station| station.counters.finished.get()).sum();
+        let spawned: u64 = self.stations().map(|station| station.counters.spawned.get()).sum();
+        (spawned + self.outside.get()).saturating_sub(finished)
+    }
+
+    /// Starts to close: workers finish by dropping what is alive.
+    pub(crate) fn close(self: &Arc<Self>) {
+        let census = self.census.lock();
+        if self.phase() != Phase::Open {
+            return;
+        }
+        self.unacknowledged.store(census.manned, SeqCst);
+        self.phase.store(Phase::Closing as u8, SeqCst);
+        let deserted = census.manned == 0;
+        drop(census);
+        if deserted {
+            self.close_for_good();
+        }
+        self.changed();
+    }
+
+    /// A worker has seen that the pool closes; the last one cancels what is alive (P3).
+    pub(crate) fn acknowledge_closing(&self) {
+        if self.unacknowledged.fetch_sub(1, SeqCst) == 1 {
+            self.depot.for_each(|task| {
+                if task.kind() != Ticket::KIND {
+                    task.cancel_for(true);
+                }
+            });
+        }
+        self.unpark_all();
+    }
+
+    fn close_for_good(self: &Arc<Self>) {
+        self.phase.store(Phase::Closed as u8, SeqCst);
+        self.runtime.forget_pool(self);
+        self.depot.seal(self);
+    }
+}

@@ -1,0 +1,89 @@
+//! The shared side of a worker: what thieves, wakers and metrics see of it.
+//!
+//! A station is made when a pool first needs it and lives as long as the pool; workers come and go at it. So nobody who
+//! looks at one needs to be told when a worker retires.
+
+use super::counters::Counters;
+use super::injector::Injector;
+use super::lifo;
+use super::park::Parker;
+use super::ring::{self, Producer, Stealer};
+use super::slab::Cache;
+use ropewalk_core::prim::Lock;
+use ropewalk_core::prim::real::{AtomicU8, AtomicUsize, Ordering::*};
+use ropewalk_core::task::Runnable;
+
+/// Who is at a station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Status {
+    /// Nobody.
+    Vacant,
+    /// A worker that takes work.
+    Active,
+    /// A worker that only serves its pinned tasks, until they end.
+    Retiring,
+}
+
+pub(crate) struct Station {
+    pub(crate) index: usize,
+    pub(crate) stealer: Stealer<Runnable>,
+    pub(crate) lifo: lifo::Thief<Runnable>,
+    /// Pinned tasks woken from elsewhere.
+    pub(crate) inbox: Injector<Runnable>,
+    pub(crate) parker: Parker,
+    pub(crate) counters: Counters,
+    /// Pinned tasks alive and fibres parked here.
+    pub(crate) pinned: AtomicUsize,
+    pub(crate) parked: AtomicUsize,
+    status: AtomicU8,
+    kit: Lock<Option<Kit>>,
+}
+
+/// The owner's ends of a station's queues, and its free slots: with the worker while there is one.
+pub(crate) struct Kit {
+    pub(crate) ring: Producer<Runnable>,
+    pub(crate) lifo: lifo::Owner<Runnable>,
+    pub(crate) cache: Cache,
+}
+
+impl Station {
+    pub(crate) fn new(index: usize, queue_capacity: usize) -> Self {
+        let (ring, stealer) = ring::ring(queue_capacity);
+        let (slot, thief) = lifo::slot();
+        Self {
+            index,
+            stealer,
+            lifo: thief,
+            inbox: Injector::new(),
+            parker: Parker::new(),
+            counters: Counters::default(),
+            pinned: AtomicUsize::new(0),
+            parked: AtomicUsize::new(0),
+            status: AtomicU8::new(Status::Vacant as u8),
+            kit: Lock::new(Some(Kit { ring, lifo: slot, cache: Cache::new() })),
+        }
+    }
+
+    /// Changed under the pool's census lock only.
+    pub(crate) fn set_status(&self, status: Status) {
+        self.status.store(status as u8, Release);
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        match self.status.load(Acquire) {
+            0 => Status::Vacant,
+            1 => Status::Active,
+            _ => Status::Retiring,
+        }
+    }
+
+    /// The new worker takes the owner's ends.
+    pub(crate) fn take_kit(&self) -> Kit {
+        self.kit.lock().take().expect("a vacant station has its kit")
+    }
+
+    pub(crate) fn return_kit(&self, kit: Kit) {
+        *self.kit.lock() = Some(kit);
+    }
+}

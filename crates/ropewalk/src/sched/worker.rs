@@ -1,0 +1,662 @@
+//! A worker: the policy of the scheduler in [`Worker::next`], and what it does when there is nothing to do.
+//!
+//! Order of service, and so the bound on waiting (asserted in `tests/starvation.rs`): with `L` = [`LIFO_STREAK`],
+//! `G` = `global_queue_interval`, `C` = the ring's capacity:
+//!
+//! * a task with `p` tasks before it in ring and local queue runs after at most `(p + 1)·(L + 1)·G/(G − 1) + 1` polls of
+//!   its worker;
+//! * a task with `q` tasks before it in the injection queue is taken after at most `(q + 1)·G` polls of any one active
+//!   worker that comes by, and is then run at once or has at most `C` tasks before it;
+//! * a task in the LIFO slot runs before everything else, except that after `L` in a row one other task runs first.
+
+use super::fibre::Fibres;
+use super::host::Extra;
+use super::idle::Searching;
+use super::lifo::Sighting;
+use super::pool::{Phase, Pool};
+use super::slab::Cache;
+use super::station::{Kit, Station, Status};
+use super::{host, lifo, ring};
+use crate::wait::HandlerStack;
+use ropewalk_core::prim::fence;
+use ropewalk_core::task::{Header, Ran, Runnable, TaskId};
+use std::alloc::Layout;
+use std::cell::{Cell, RefCell, UnsafeCell};
+use std::collections::VecDeque;
+use std::num::NonZeroU64;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+/// How many tasks in a row may come from the LIFO slot while others wait.
+pub(crate) const LIFO_STREAK: u32 = 3;
+/// How often a searcher looks at every other worker.
+const SEARCH_ROUNDS: usize = 3;
+/// The longest spin before sleeping.
+const SPIN: Duration = Duration::from_micros(4);
+/// Ids are taken from the runtime in lots.
+const IDS: u64 = 1024;
+
+pub(crate) struct Worker {
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) station: Arc<Station>,
+    ring: ring::Producer<Runnable>,
+    lifo: lifo::Owner<Runnable>,
+    /// Runnable pinned tasks, each with the ring's tail when it came: the two queues are one FIFO by position.
+    local: UnsafeCell<VecDeque<(u64, Runnable)>>,
+    cache: UnsafeCell<Cache>,
+    /// Polls until the next look outside.
+    until_look: Cell<u32>,
+    streak: Cell<u32>,
+    random: Cell<u64>,
+    ids: Cell<(u64, u64)>,
+    /// Others that may be robbed, and what this thief saw of their LIFO slots.
+    peers: RefCell<Vec<(Arc<Station>, Sighting)>>,
+    alone: Cell<bool>,
+    searching: Cell<Option<Searching>>,
+    /// The state of the pool this worker acted on last.
+    epoch: Cell<u32>,
+    closing: Cell<bool>,
+    retiring: Cell<bool>,
+    watching: Cell<bool>,
+    /// Pinned tasks that are not over.
+    pinned: Cell<usize>,
+    /// How well spinning paid off lately.
+    spin_credit: Cell<i32>,
+    /// The loop goes back to the trampoline after this task.
+    pub(crate) leave: Cell<bool>,
+    /// It goes back after every task: somebody else decides who is next.
+    pub(crate) single: Cell<bool>,
+    /// The worker has a thread of its own, on which it may sleep.
+    threaded: bool,
+    /// The current task asked to go behind everything else.
+    yielded: Cell<bool>,
+    pub(crate) frame: Frame,
+    pub(crate) fibres: Fibres,
+}
+
+/// What a worker must know of a task before it runs it, because afterwards it may be gone.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Goes wherever there is room.
+    Free,
+    /// Stays here: a local task, a strand.
+    Pinned,
+    /// Stays here and is the runtime's own: a waiting fibre's ticket, the root of `block_on`.
+    Internal,
+}
+
+/// What belongs to the task (or strand) that runs now, not to the worker. Put away and brought back with the stack.
+#[derive(Default)]
+pub(crate) struct Frame {
+    pub(crate) current: Cell<Option<NonNull<Header>>>,
+    pub(crate) budget: Cell<u8>,
+    pub(crate) handlers: HandlerStack,
+    /// The strand whose stack this is.
+    pub(crate) strand: Cell<Option<NonNull<crate::strand::Seat>>>,
+}
+
+impl Frame {
+    pub(crate) fn put_away(&self) -> Frame {
+        Frame {
+            current: Cell::new(self.current.take()),
+            budget: Cell::new(super::budget::BUDGET),
+            handlers: self.handlers.take(),
+            strand: Cell::new(self.strand.take()),
+        }
+    }
+
+    pub(crate) fn bring_back(&self, frame: Frame) {
+        self.current.set(frame.current.get());
+        self.budget.set(frame.budget.get());
+        self.handlers.set(frame.handlers);
+        self.strand.set(frame.strand.get());
+    }
+}
+
+impl Worker {
+    pub(crate) fn new(pool: Arc<Pool>, station: Arc<Station>, threaded: bool) -> Self {
+        let Kit { ring, lifo, cache } = station.take_kit();
+        let seed = pool.config.seed ^ (station.index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        Self {
+            until_look: Cell::new(0),
+            epoch: Cell::new(pool.epoch().wrapping_sub(1)),
+            ring,
+            lifo,
+            local: UnsafeCell::default(),
+            cache: UnsafeCell::new(cache),
+            streak: Cell::new(0),
+            random: Cell::new(seed | 1),
+            ids: Cell::new((0, 0)),
+            peers: RefCell::default(),
+            searching: Cell::new(None),
+            closing: Cell::new(false),
+            retiring: Cell::new(false),
+            watching: Cell::new(false),
+            pinned: Cell::new(0),
+            spin_credit: Cell::new(1),
+            leave: Cell::new(false),
+            single: Cell::new(false),
+            alone: Cell::new(true),
+            threaded,
+            yielded: Cell::new(false),
+            frame: Frame::default(),
+            fibres: Fibres::default(),
+            pool,
+            station,
+        }
+    }
+
+    pub(crate) fn index(&self) -> usize {
+        self.station.index
+    }
+
+    // ---- the policy -------------------------------------------------------------------------------------------
+
+    /// The loop: runs on a fibre until it is told to leave.
+    pub(crate) fn work(&self) {
+        loop {
+            match self.next() {
+                Some(task) => self.run(task),
+                None => self.rest(),
+            }
+            if self.leave.get() {
+                return;
+            }
+        }
+    }
+
+    /// Where the next task comes from: now and then from outside; else what was woken last; else the oldest of one's
+    /// own; else from outside; else from others.
+    #[inline]
+    fn next(&self) -> Option<Runnable> {
+        let left = self.until_look.get();
+        if left == 0 {
+            self.until_look.set(self.pool.config.global_queue_interval - 1);
+            self.look_around();
+            if let Some(task) = self.from_outside() {
+                return Some(task);
+            }
+        } else {
+            self.until_look.set(left - 1);
+        }
+        self.own().or_else(|| self.from_outside()).or_else(|| self.search())
+    }
+
+    #[inline]
+    fn own(&self) -> Option<Runnable> {
+        if self.streak.get() < LIFO_STREAK
+            && let Some(task) = self.lifo.take()
+        {
+            self.streak.set(self.streak.get() + 1);
+            self.station.counters.lifo_hits.bump();
+            return Some(task);
+        }
+        self.streak.set(0);
+        self.oldest().or_else(|| self.lifo.take())
+    }
+
+    /// The oldest of ring and local queue together.
+    #[inline]
+    fn oldest(&self) -> Option<Runnable> {
+        let local_first = self.with_local(|local| local.front().map(|(position, _)| *position));
+        match local_first {
+            Some(position) if self.ring.head_position() >= position => self.pop_pinned(),
+            Some(_) => self.ring.pop().or_else(|| self.pop_pinned()),
+            None => self.ring.pop(),
+        }
+    }
+
+    /// Pinned tasks woken elsewhere join the local queue; a fair share of the injection queue joins the ring.
+    fn from_outside(&self) -> Option<Runnable> {
+        while let Some(task) = self.station.inbox.pop() {
+            self.push_pinned(task);
+        }
+        if self.retiring.get() {
+            return self.pop_pinned();
+        }
+        let waiting = self.pool.injector.len();
+        if waiting == 0 {
+            return self.pop_pinned_if_first();
+        }
+        let share = (waiting / self.pool.active().max(1) + 1).min(self.ring.capacity() / 2);
+        let task = self.pool.injector.pop_into(share, &self.ring);
+        if task.is_some() {
+            self.station.counters.injected.bump();
+        }
+        if share > 1 {
+            self.notify_others(); // what moved to the ring may be stolen there
+        }
+        task
+    }
+
+    /// After the inbox was emptied with nothing else to do, its first task is next.
+    fn pop_pinned_if_first(&self) -> Option<Runnable> {
+        if self.ring.is_empty() { self.pop_pinned() } else { None }
+    }
+
+    /// Looks for work at other workers, as one of a bounded number of searchers.
+    fn search(&self) -> Option<Runnable> {
+        if self.alone.get() || self.retiring.get() {
+            return None;
+        }
+        let searching = self.searching.take().or_else(|| self.pool.idle.try_search(self.pool.active()))?;
+        self.searching.set(Some(searching));
+        self.station.counters.searches.bump();
+        let found = (0..SEARCH_ROUNDS).find_map(|round| self.rob_all(round == 0));
+        found.or_else(|| self.from_outside())
+    }
+
+    /// One pass over all others, starting at a random one.
+    fn rob_all(&self, lifo_too: bool) -> Option<Runnable> {
+        let mut peers = self.peers.borrow_mut();
+        let (count, start) = (peers.len(), self.next_random() as usize % peers.len());
+        for at in 0..count {
+            let (victim, sighting) = &mut peers[(start + at) % count];
+            if let Some(task) = victim.stealer.steal_into(&self.ring) {
+                self.station.counters.steals.bump();
+                return Some(task);
+            }
+            if !lifo_too {
+                continue;
+            }
+            if let Some(task) = victim.lifo.steal_if_stale(sighting, victim.counters.polls.get()) {
+                self.station.counters.lifo_steals.bump();
+                return Some(task);
+            }
+        }
+        None
+    }
+
+    // ---- running ----------------------------------------------------------------------------------------------
+
+    #[inline]
+    fn run(&self, task: Runnable) {
+        if let Some(searching) = self.searching.take() {
+            self.end_search(searching);
+        }
+        let kind = if task.is_pinned() { self.kind_of_pinned(&task) } else { Kind::Free };
+        if self.closing.get() && kind != Kind::Internal {
+            task.cancel(true);
+        }
+        self.station.counters.polls.bump();
+        self.frame.current.set(Some(task.as_raw()));
+        self.frame.budget.set(super::budget::BUDGET);
+        self.yielded.set(false);
+        let ran = if self.watching.get() { self.run_watched(task) } else { task.run_with(&self.yielded) };
+        self.frame.current.set(None);
+        match ran {
+            Ran::Idle => {}
+            Ran::Done => self.finished(kind),
+            Ran::Woken(task) | Ran::Yielded(task) => self.push_back(task, kind),
+        }
+    }
+
+    #[cold]
+    fn kind_of_pinned(&self, task: &Runnable) -> Kind {
+        if task.task().kind() == host::Ticket::KIND { Kind::Internal } else { Kind::Pinned }
+    }
+
+    fn run_watched(&self, task: Runnable) -> Ran {
+        let (config, id) = (&self.pool.config, task.id());
+        let watched = task.task();
+        if let Some(hook) = &config.hooks.before_poll {
+            hook(id);
+        }
+        let observation = host::observation(&watched);
+        let from = observation.map(|_| config.clock.now());
+        let ran = task.run_with(&self.yielded);
+        if let (Some(observation), Some(from)) = (observation, from) {
+            observation.polled((config.clock.now() - from).as_nanos() as u64);
+        }
+        if let Some(hook) = &config.hooks.after_poll {
+            hook(id);
+        }
+        if let (Ran::Done, Some(hook)) = (&ran, &config.hooks.on_task_end) {
+            hook(id);
+        }
+        ran
+    }
+
+    #[inline]
+    fn finished(&self, kind: Kind) {
+        if kind == Kind::Internal {
+            return;
+        }
+        if kind == Kind::Pinned {
+            self.pinned.set(self.pinned.get() - 1);
+            self.station.pinned.store(self.pinned.get(), Ordering::Relaxed);
+        }
+        self.station.counters.finished.bump();
+        if self.closing.get() && self.pool.live() == 0 {
+            self.pool.unpark_all();
+        }
+    }
+
+    #[cold]
+    fn end_search(&self, searching: Searching) {
+        // The last searcher hands on, unless there is nothing left to search for.
+        if self.pool.idle.found_work(searching) && (!self.ring.is_empty() || self.any_work()) {
+            self.pool.notify();
+        }
+    }
+
+    // ---- queueing ---------------------------------------------------------------------------------------------
+
+    /// A task woken or spawned on this worker: it runs next, because what it needs is still warm.
+    #[inline]
+    pub(crate) fn push_woken(&self, task: Runnable) {
+        if self.retiring.get() {
+            return self.pool.inject(task);
+        }
+        if !self.pool.config.lifo_slot {
+            self.push_ring(task);
+            return self.notify_others();
+        }
+        // Alone in the slot it is this worker's next task: no reason to wake anybody for it.
+        if let Some(older) = self.lifo.put(task) {
+            self.push_ring(older);
+            self.notify_others();
+        }
+    }
+
+    /// A task that ran just now and wants to run again: behind everything. The number of runnable tasks did not change,
+    /// so nobody needs to be woken, unless the slot holds one nobody was woken for.
+    #[inline]
+    fn push_back(&self, task: Runnable, kind: Kind) {
+        if kind != Kind::Free {
+            return self.push_pinned(task);
+        }
+        if self.retiring.get() {
+            return self.pool.inject(task);
+        }
+        self.push_ring(task);
+        if !self.lifo.is_empty() {
+            self.notify_others();
+        }
+    }
+
+    #[inline]
+    fn push_ring(&self, task: Runnable) {
+        if let Err(task) = self.ring.push(task) {
+            self.overflow(task);
+        }
+    }
+
+    /// The ring is full: its older half goes to the injection queue, where others find it too.
+    #[cold]
+    fn overflow(&self, task: Runnable) {
+        let mut half = Vec::with_capacity(self.ring.capacity() / 2 + 1);
+        self.ring.take_half(&mut half);
+        self.station.counters.overflows.bump();
+        self.pool.inject_batch(&mut half);
+        self.push_ring(task);
+    }
+
+    /// A pinned task of this worker.
+    pub(crate) fn push_pinned(&self, task: Runnable) {
+        let position = self.ring.tail_position();
+        self.with_local(|local| local.push_back((position, task)));
+    }
+
+    pub(crate) fn pop_pinned(&self) -> Option<Runnable> {
+        self.with_local(|local| local.pop_front()).map(|(_, task)| task)
+    }
+
+    /// `f` must not call back into the worker.
+    #[inline]
+    fn with_local<R>(&self, f: impl FnOnce(&mut VecDeque<(u64, Runnable)>) -> R) -> R {
+        // SAFETY: only this thread has the worker, and no closure passed here reaches it again.
+        f(unsafe { &mut *self.local.get() })
+    }
+
+    #[inline]
+    fn notify_others(&self) {
+        if !self.alone.get() {
+            self.pool.notify();
+        }
+    }
+
+    /// The current operation returns `Pending` but wants to go on: behind everything that is runnable now.
+    pub(crate) fn go_last(&self, waker: &Waker) {
+        if Header::of_waker(waker).is_some_and(|task| self.frame.current.get() == Some(task)) {
+            self.yielded.set(true);
+        } else {
+            waker.wake_by_ref();
+        }
+    }
+
+    // ---- nothing to do ----------------------------------------------------------------------------------------
+
+    /// Spins a little, then sleeps until there is a reason not to. A worker without a thread of its own leaves instead.
+    fn rest(&self) {
+        self.look_around();
+        if self.has_own() || !self.threaded && self.any_work() {
+            return;
+        }
+        if self.may_go() || !self.threaded {
+            self.leave.set(true);
+            return;
+        }
+        if self.retiring.get() {
+            if self.station.inbox.is_empty() {
+                self.sleep_in_parker();
+            }
+            return;
+        }
+        if !self.spin() {
+            self.sleep();
+        }
+    }
+
+    /// The sleeper's half of the protocol in README.md.
+    pub(crate) fn sleep(&self) {
+        let idle = &self.pool.idle;
+        match idle.sleep(self.index(), self.searching.take(), || self.any_work()) {
+            Err(woken) => self.searching.set(woken.searching()),
+            Ok(sleeping) => {
+                self.sleep_in_parker();
+                self.searching.set(idle.leave_sleep(sleeping).searching());
+            }
+        }
+    }
+
+    fn sleep_in_parker(&self) {
+        let hooks = &self.pool.config.hooks;
+        if let Some(hook) = &hooks.on_thread_park {
+            hook();
+        }
+        self.station.counters.parks.bump();
+        self.station.parker.park(&self.pool.seam, || None);
+        self.station.counters.wakes.bump();
+        if let Some(hook) = &hooks.on_thread_unpark {
+            hook();
+        }
+    }
+
+    /// Looking around may have queued something here.
+    fn has_own(&self) -> bool {
+        !self.lifo.is_empty() || !self.ring.is_empty() || self.with_local(|local| !local.is_empty())
+    }
+
+    /// Whether there is anything this worker could take; see the protocol's step 3.
+    pub(crate) fn any_work(&self) -> bool {
+        !self.pool.injector.is_empty()
+            || !self.station.inbox.is_empty()
+            || self.epoch.get() != self.pool.epoch()
+            || self.peers.borrow().iter().any(|(peer, _)| peer.stealer.has_loot())
+    }
+
+    /// One worker of the pool may spin, for a few microseconds, while that pays off: a cross-core wake-up costs more.
+    fn spin(&self) -> bool {
+        let credit = self.spin_credit.get();
+        if credit <= 0 {
+            self.spin_credit.set(if credit <= -16 { 1 } else { credit - 1 });
+            return false;
+        }
+        // A spinner counts as a searcher, so submitters need not wake anybody.
+        let Some(searching) = self.searching.take().or_else(|| self.pool.idle.try_search(self.pool.active()))
+        else {
+            return false;
+        };
+        self.searching.set(Some(searching));
+        let Some(_right) = self.pool.idle.try_spin() else { return false };
+        self.station.counters.spins.bump();
+        let until = Instant::now() + SPIN;
+        let found = loop {
+            if self.any_work() {
+                break true;
+            }
+            if Instant::now() >= until {
+                break false;
+            }
+            (0..8).for_each(|_| std::hint::spin_loop());
+        };
+        if found {
+            self.station.counters.spin_hits.bump();
+        }
+        self.spin_credit.set(if found { (credit + 1).min(8) } else { credit - 1 });
+        found
+    }
+
+    // ---- the pool changes -------------------------------------------------------------------------------------
+
+    /// What a worker does now and then, and before it rests: polls the driver and follows the pool's changes.
+    fn look_around(&self) {
+        let _polled = self.pool.seam.poll();
+        let epoch = self.pool.epoch();
+        if epoch != self.epoch.get() {
+            self.epoch.set(epoch);
+            self.follow();
+        }
+    }
+
+    #[cold]
+    fn follow(&self) {
+        fence(Ordering::SeqCst);
+        self.watching.set(self.pool.is_watched());
+        self.meet_peers();
+        match self.station.status() {
+            Status::Retiring if !self.retiring.replace(true) => self.hand_over(),
+            Status::Active => self.retiring.set(false),
+            _ => {}
+        }
+        if self.pool.phase() != Phase::Open && !self.closing.replace(true) {
+            self.pool.acknowledge_closing();
+        }
+    }
+
+    /// Learns who else is there; alone, taking a task from the ring needs no exchange.
+    fn meet_peers(&self) {
+        let stealing = self.pool.config.work_stealing;
+        let _census = self.pool.census.lock();
+        let others = self.pool.stations().filter(|other| other.index != self.index() && stealing);
+        let others: Vec<_> = others.filter(|other| other.status() != Status::Vacant).cloned().collect();
+        if others.is_empty() {
+            // SAFETY: thieves are workers of this pool, and under the census lock there is no other.
+            unsafe { self.ring.unshare() };
+        } else {
+            self.ring.share();
+        }
+        let grew = others.len() > self.peers.borrow().len();
+        self.alone.set(others.is_empty());
+        *self.peers.borrow_mut() = others.into_iter().map(|other| (other, Sighting::default())).collect();
+        drop(_census);
+        if grew && !self.ring.is_empty() {
+            self.pool.notify();
+        }
+    }
+
+    /// Retiring: what is not pinned goes to the others.
+    fn hand_over(&self) {
+        if let Some(searching) = self.searching.take() {
+            self.end_search(searching);
+        }
+        let mut tasks: Vec<_> = std::iter::from_fn(|| self.ring.pop()).chain(self.lifo.take()).collect();
+        self.pool.inject_batch(&mut tasks);
+    }
+
+    /// Whether a retiring or closing worker has nothing left to serve.
+    fn may_go(&self) -> bool {
+        let served = self.pinned.get() == 0 && self.station.parked.load(Ordering::Relaxed) == 0;
+        let idle = self.with_local(|local| local.is_empty()) && self.station.inbox.is_empty();
+        served && idle && (self.retiring.get() || self.closing.get() && self.pool.live() == 0)
+    }
+
+    /// Gives back what the worker holds. Pinned work, if any, stays behind and is never touched again.
+    pub(crate) fn retire(self) {
+        if let Some(searching) = self.searching.take() {
+            self.end_search(searching);
+        }
+        let Worker { station, ring, lifo, cache, pool, .. } = self;
+        let mut cache = cache.into_inner();
+        cache.return_all(&pool.depot);
+        station.return_kit(Kit { ring, lifo, cache });
+    }
+
+    pub(crate) fn note_parked(&self, by: isize) {
+        let parked = &self.station.parked;
+        parked.store(parked.load(Ordering::Relaxed).wrapping_add_signed(by), Ordering::Relaxed);
+    }
+
+    // ---- small things -----------------------------------------------------------------------------------------
+
+    /// A spawn on this worker is counted, or refused because the pool closes.
+    #[inline]
+    #[must_use]
+    pub(crate) fn admit(&self) -> bool {
+        if self.closing.get() {
+            return false;
+        }
+        self.station.counters.spawned.bump();
+        true
+    }
+
+    /// A pinned task was made for this worker.
+    pub(crate) fn adopt(&self) {
+        self.pinned.set(self.pinned.get() + 1);
+        self.station.pinned.store(self.pinned.get(), Ordering::Relaxed);
+        self.station.inbox.reserve(1);
+    }
+
+    /// Whether something here belongs to this thread: local tasks or parked stacks.
+    pub(crate) fn is_bound(&self) -> bool {
+        self.pinned.get() > 0 || self.station.parked.load(Ordering::Relaxed) > 0
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.get()
+    }
+
+    #[inline]
+    pub(crate) fn alloc(&self, layout: Layout) -> NonNull<u8> {
+        // SAFETY: only this thread has the worker; the cache does not call back.
+        unsafe { &mut *self.cache.get() }.alloc(&self.pool, layout)
+    }
+
+    #[inline]
+    pub(crate) fn free(&self, task: NonNull<Header>, layout: Layout) {
+        // SAFETY: as in `alloc`; the caller (`Host::dealloc`) checked that the task is of this pool.
+        unsafe { (*self.cache.get()).free(&self.pool.depot, task, layout) }
+    }
+
+    #[inline]
+    pub(crate) fn next_id(&self) -> TaskId {
+        let (next, end) = self.ids.get();
+        let (next, end) = if next == end { self.pool.runtime.take_ids(IDS) } else { (next, end) };
+        self.ids.set((next + 1, end));
+        TaskId::new(NonZeroU64::new(next).expect("ids start at one"))
+    }
+
+    /// xorshift64*: the runtime's seeded generator, as far as this worker needs one.
+    pub(crate) fn next_random(&self) -> u64 {
+        let mut x = self.random.get();
+        x ^= x >> 12;
+        x ^= x << 25;
+        x ^= x >> 27;
+        self.random.set(x);
+        x.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+}

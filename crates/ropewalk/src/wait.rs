@@ -1,0 +1,232 @@
+//! Waiting from anywhere: one function, and handlers by which the caller decides how everything inside waits.
+//!
+//! | where | what [`wait`] does |
+//! |---|---|
+//! | under [`with_handler`] | what the handler does |
+//! | on a strand | suspends the strand |
+//! | in a task's poll, or a destructor on a worker | parks the stack; the worker goes on on another |
+//! | on a plain thread | parks the thread |
+
+mod root;
+
+use crate::context;
+use crate::runtime::BlockInTask;
+use crate::sched::park::ThreadParker;
+use crate::strand;
+pub(crate) use root::block_on_in;
+use std::cell::Cell;
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::pin::{Pin, pin};
+use std::ptr::null;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+/// Waits for a future from code that is not `async`, on a strand, in a task or on a thread.
+///
+/// ```
+/// let answer = ropewalk::spawn(async { 6 * 7 });
+/// assert_eq!(ropewalk::wait(answer).unwrap(), 42); // this thread parks meanwhile
+/// ```
+///
+/// # Panics
+/// With what the future panics with; with [`HandlerGaveUp`] if a handler returns too early; inside a task if the runtime
+/// was built with [`BlockInTask::Panic`].
+pub fn wait<F: IntoFuture>(future: F) -> F::Output {
+    let future = pin!(future.into_future());
+    match HandlerStack::here(|handlers| handlers.0.get()) {
+        frame if frame.is_null() => wait_as_here(future),
+        // SAFETY: frames on the stack of handlers live in `with_handler` calls further up this very stack.
+        frame => wait_by(unsafe { &*frame }, future),
+    }
+}
+
+/// [`wait`] as a method of every future.
+pub trait Wait: IntoFuture + Sized {
+    /// Waits for it; see [`wait`].
+    ///
+    /// ```
+    /// use ropewalk::Wait;
+    /// assert_eq!(ropewalk::spawn(async { 1 }).wait().unwrap(), 1);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`wait`].
+    fn wait(self) -> Self::Output {
+        wait(self)
+    }
+}
+
+impl<F: IntoFuture> Wait for F {}
+
+/// Runs a future to its end from anywhere: the entry point of a program. On a plain thread it starts the default
+/// runtime if there is none and parks the thread; on a worker or strand it is [`wait`].
+///
+/// ```
+/// assert_eq!(ropewalk::block_on(async { 1 + 1 }), 2);
+/// ```
+///
+/// # Panics
+/// With what the future panics with, and if the default runtime cannot start.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    block_on_in(&crate::Handle::current(), future)
+}
+
+/// Decides how everything inside a call waits; see [`with_handler`].
+pub trait Handler {
+    /// Returns when `future` is done, and not before.
+    fn suspend(&self, future: Pin<&mut dyn Future<Output = ()>>);
+}
+
+/// Parks the thread itself, wherever it is. On a worker nothing else runs there meanwhile; that is counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Blocking;
+
+impl Handler for Blocking {
+    fn suspend(&self, mut future: Pin<&mut dyn Future<Output = ()>>) {
+        context::with_worker(|worker| {
+            if let Some(worker) = worker {
+                worker.station.counters.held.bump();
+            }
+        });
+        park_thread(|cx| future.as_mut().poll(cx));
+    }
+}
+
+/// Waits as the place itself does: suspends the strand, or parks the task's stack, or the thread.
+#[derive(Clone, Copy, Debug)]
+pub struct OnStrand;
+
+impl Handler for OnStrand {
+    fn suspend(&self, future: Pin<&mut dyn Future<Output = ()>>) {
+        wait_as_here(future);
+    }
+}
+
+/// A handler returned before the future it was given was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HandlerGaveUp;
+
+impl fmt::Display for HandlerGaveUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a wait handler returned before the future it was given was done")
+    }
+}
+
+impl std::error::Error for HandlerGaveUp {}
+
+/// Runs `f`; whatever waits inside it (on this stack, not in tasks or strands it starts) does so by `handler`. The
+/// handler itself waits as its surroundings do.
+///
+/// ```
+/// use ropewalk::{Blocking, Wait, with_handler};
+/// fn answer() -> u32 {
+///     ropewalk::spawn(async { 42 }).wait().unwrap() // written once; the caller decides how it waits
+/// }
+/// assert_eq!(with_handler(&Blocking, answer), 42);
+/// assert_eq!(answer(), 42);
+/// ```
+pub fn with_handler<R>(handler: &dyn Handler, f: impl FnOnce() -> R) -> R {
+    let outer = HandlerStack::here(|handlers| handlers.0.get());
+    // SAFETY: the frame is taken off the stack of handlers before `handler` is given back to the caller, whatever way
+    // `f` ends, and a suspended stack takes its handlers with it: so the lifetime may be hidden.
+    let handler = unsafe { std::mem::transmute::<&dyn Handler, &'static dyn Handler>(handler) };
+    let frame = HandlerFrame { handler, outer };
+    let _restore = HandlerStack::swap(&frame);
+    f()
+}
+
+struct HandlerFrame {
+    handler: &'static dyn Handler,
+    outer: *const HandlerFrame,
+}
+
+/// The handlers of one stack of execution, innermost first.
+pub(crate) struct HandlerStack(Cell<*const HandlerFrame>);
+
+impl Default for HandlerStack {
+    fn default() -> Self {
+        Self(Cell::new(null()))
+    }
+}
+
+impl HandlerStack {
+    pub(crate) fn take(&self) -> Self {
+        Self(Cell::new(self.0.replace(null())))
+    }
+
+    pub(crate) fn set(&self, other: Self) {
+        self.0.set(other.0.get());
+    }
+
+    /// The stack of handlers that belongs to what runs here.
+    fn here<R>(f: impl FnOnce(&HandlerStack) -> R) -> R {
+        thread_local!(static OF_THREAD: HandlerStack = HandlerStack::default());
+        context::with_worker(|worker| match worker {
+            Some(worker) => f(&worker.frame.handlers),
+            None => OF_THREAD.with(f),
+        })
+    }
+
+    /// Puts `top` on top until the answer is dropped.
+    fn swap(top: *const HandlerFrame) -> impl Drop {
+        struct Restore(*const HandlerFrame);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                HandlerStack::here(|handlers| handlers.0.set(self.0));
+            }
+        }
+        Restore(HandlerStack::here(|handlers| handlers.0.replace(top)))
+    }
+}
+
+fn wait_by<F: Future>(frame: &HandlerFrame, future: Pin<&mut F>) -> F::Output {
+    let mut output = None;
+    {
+        let mut whole = pin!(async { output = Some(future.await) });
+        let _as_outside = HandlerStack::swap(frame.outer);
+        frame.handler.suspend(whole.as_mut());
+    }
+    output.unwrap_or_else(|| std::panic::panic_any(HandlerGaveUp))
+}
+
+/// Waits as the place does, handlers aside.
+fn wait_as_here<F: Future + ?Sized>(mut future: Pin<&mut F>) -> F::Output {
+    context::with_worker(|worker| match worker {
+        Some(worker) => match worker.frame.strand.get() {
+            // SAFETY: the strand that runs here is alive while it runs.
+            Some(seat) => strand::wait_here(unsafe { seat.as_ref() }, |cx| future.as_mut().poll(cx)),
+            None => {
+                if worker.pool.config.block_in_task == BlockInTask::Panic
+                    && worker.frame.current.get().is_some()
+                {
+                    panic!(
+                        "ropewalk: wait inside a task's poll, in a runtime built with block_in_task(Panic)"
+                    );
+                }
+                worker.wait_here(|cx| future.as_mut().poll(cx))
+            }
+        },
+        None => park_thread(|cx| future.as_mut().poll(cx)),
+    })
+}
+
+/// Parks the thread until `attempt` is ready.
+fn park_thread<R>(mut attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+    thread_local!(static KEPT: Cell<Option<(Arc<ThreadParker>, Waker)>> = const { Cell::new(None) });
+    // A wait inside a wait gets a parker of its own: the inner one must not swallow the outer one's wake-up.
+    let (parker, waker) = KEPT.try_with(Cell::take).ok().flatten().unwrap_or_else(|| {
+        let parker = Arc::new(ThreadParker::new());
+        (parker.clone(), Waker::from(parker))
+    });
+    let mut cx = Context::from_waker(&waker);
+    let value = loop {
+        if let Poll::Ready(value) = attempt(&mut cx) {
+            break value;
+        }
+        parker.park(None);
+    };
+    // A thread that is ending has nowhere to keep it; that is all right.
+    let _ended = KEPT.try_with(|kept| kept.set(Some((parker, waker))));
+    value
+}

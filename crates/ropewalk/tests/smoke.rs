@@ -1,0 +1,149 @@
+//! The shortest use of everything.
+
+use ropewalk::{Runtime, TaskError, Wait};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::*};
+
+fn runtimes() -> Vec<Runtime> {
+    let threaded = [1, 2, 16].map(|n| Runtime::builder().worker_threads(n).build().unwrap());
+    let hosted = [1, 4].map(|n| Runtime::builder().hosted_workers(n).build().unwrap());
+    let mut all: Vec<_> = threaded.into_iter().chain(hosted).collect();
+    all.push(Runtime::builder().worker_threads(0).build().unwrap());
+    all
+}
+
+#[test]
+fn spawn_and_join() {
+    for rt in runtimes() {
+        let total = rt.block_on(async {
+            let parts: Vec<_> = (0..1000u64).map(|n| ropewalk::spawn(async move { n })).collect();
+            let mut total = 0;
+            for part in parts {
+                total += part.await.unwrap();
+            }
+            total
+        });
+        assert_eq!(total, 499_500);
+    }
+}
+
+#[test]
+fn yields_and_nested_spawns() {
+    for rt in runtimes() {
+        let ran = Arc::new(AtomicUsize::new(0));
+        let root = rt.spawn({
+            let ran = ran.clone();
+            async move {
+                let handles: Vec<_> = (0..200)
+                    .map(|_| {
+                        let ran = ran.clone();
+                        ropewalk::spawn(async move {
+                            for _ in 0..100 {
+                                ropewalk::yield_now().await;
+                            }
+                            ran.fetch_add(1, Relaxed);
+                        })
+                    })
+                    .collect();
+                for handle in handles {
+                    handle.await.unwrap();
+                }
+            }
+        });
+        rt.block_on(root).unwrap();
+        assert_eq!(ran.load(Relaxed), 200);
+    }
+}
+
+#[test]
+fn wait_inside_a_poll_parks_the_stack() {
+    for rt in runtimes() {
+        let task = rt.spawn(async {
+            let inner = ropewalk::spawn(async {
+                ropewalk::yield_now().await;
+                7
+            });
+            inner.wait().unwrap()
+        });
+        assert_eq!(rt.block_on(task).unwrap(), 7);
+    }
+}
+
+#[test]
+fn local_tasks_need_not_be_send() {
+    for rt in runtimes() {
+        let task = rt.spawn(async {
+            let shared = Rc::new(5);
+            let there = shared.clone();
+            let local = ropewalk::spawn_local(async move {
+                ropewalk::yield_now().await;
+                *there
+            })
+            .unwrap();
+            drop(shared);
+            local
+        });
+        let local = rt.block_on(task).unwrap();
+        assert_eq!(rt.block_on(local).unwrap(), 5);
+    }
+}
+
+#[test]
+fn a_strand_yields_waits_and_is_cancelled_by_resumption() {
+    struct OnDrop(Arc<AtomicUsize>);
+    impl Drop for OnDrop {
+        fn drop(&mut self) {
+            ropewalk::yield_now().wait(); // a destructor may wait while the strand unwinds
+            self.0.fetch_add(1, Relaxed);
+        }
+    }
+    for rt in runtimes() {
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let count = dropped.clone();
+        let task = rt.spawn(async move {
+            let good = ropewalk::strand::spawn(|| {
+                ropewalk::yield_now().wait();
+                ropewalk::spawn(async { 5 }).wait().unwrap()
+            })
+            .unwrap();
+            let bad = ropewalk::strand::spawn(move || {
+                let _guard = OnDrop(count);
+                std::future::pending::<()>().wait();
+            })
+            .unwrap();
+            ropewalk::yield_now().await;
+            bad.cancel();
+            (good.await.unwrap(), matches!(bad.await, Err(TaskError::Cancelled)))
+        });
+        assert_eq!(rt.block_on(task).unwrap(), (5, true));
+        assert_eq!(dropped.load(Relaxed), 1);
+    }
+}
+
+#[test]
+fn dropping_a_runtime_drops_what_is_alive() {
+    struct OnDrop(Arc<AtomicUsize>);
+    impl Drop for OnDrop {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Relaxed);
+        }
+    }
+    for rt in runtimes() {
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let handles: Vec<_> = (0..100)
+            .map(|_| {
+                let guard = OnDrop(dropped.clone());
+                rt.spawn(async move {
+                    std::future::pending::<()>().await;
+                    drop(guard);
+                })
+            })
+            .collect();
+        drop(rt);
+        assert_eq!(dropped.load(Relaxed), 100);
+        for handle in handles {
+            assert!(matches!(handle.wait(), Err(TaskError::Shutdown)));
+        }
+    }
+}
