@@ -9,6 +9,8 @@ use std::cell::{Cell, RefCell};
 
 thread_local! {
     static WORKER: Cell<*const Worker> = const { Cell::new(std::ptr::null()) };
+    /// How many runtimes this thread has entered: a plain word, because every spawn asks.
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
     /// Runtimes entered by a plain thread (`Runtime::block_on`, `Handle::enter`), innermost last.
     static ENTERED: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
 }
@@ -23,31 +25,33 @@ pub(crate) fn with_worker<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {
 
 /// Runs `f` with this thread being `worker`. What the thread had entered before does not concern the worker's tasks.
 pub(crate) fn as_worker<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
-    struct Restore(*const Worker, Vec<Handle>);
+    struct Restore(*const Worker, u32);
     impl Drop for Restore {
         fn drop(&mut self) {
             WORKER.set(self.0);
-            ENTERED.set(std::mem::take(&mut self.1));
+            DEPTH.set(self.1);
         }
     }
-    let _restore = Restore(WORKER.replace(worker), ENTERED.take());
+    let _restore = Restore(WORKER.replace(worker), DEPTH.replace(0));
     f()
 }
 
 /// The runtime that `spawn` without further words means, if there is one.
 pub(crate) fn runtime() -> Option<Handle> {
-    let entered = ENTERED.try_with(|entered| entered.borrow().last().cloned()).ok().flatten();
+    let entered = if has_entered() { ENTERED.with_borrow(|entered| entered.last().cloned()) } else { None };
     entered.or_else(|| with_worker(|worker| worker.map(|worker| Handle::of_worker(&worker.pool))))
 }
 
 /// Whether this thread entered a runtime explicitly, which then comes before the worker's own.
+#[inline(always)]
 pub(crate) fn has_entered() -> bool {
-    ENTERED.try_with(|entered| !entered.borrow().is_empty()).unwrap_or(false)
+    DEPTH.get() > 0
 }
 
 /// Marks this thread as being inside `runtime` while the answer lives.
 pub(crate) fn enter(runtime: Handle) -> Entered {
     ENTERED.with_borrow_mut(|entered| entered.push(runtime));
+    DEPTH.set(DEPTH.get() + 1);
     Entered(std::marker::PhantomData)
 }
 
@@ -56,6 +60,7 @@ pub(crate) struct Entered(std::marker::PhantomData<*const ()>);
 
 impl Drop for Entered {
     fn drop(&mut self) {
+        DEPTH.set(DEPTH.get() - 1);
         // The last reference may end the runtime, so it is dropped outside of the borrow.
         let _left = ENTERED.try_with(|entered| entered.borrow_mut().pop());
     }

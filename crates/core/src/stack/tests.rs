@@ -65,7 +65,7 @@ fn values(taken: Taken<Node>) -> Vec<u32> {
 // mutation: stack-take-in-two-steps
 // - in crates/core/src/stack.rs: `self.head.swap(ptr::null_mut(), Ordering::Acquire)`
 // + `{ let top = self.head.load(Ordering::Acquire); self.head.store(ptr::null_mut(), Ordering::Release); top }`
-// mutation: stack-push-keeps-a-stale-link
+// mutation: stack-push-overwrites-after-losing
 // - in crates/core/src/stack.rs: `Err(now) => head = now,`
 // + `Err(now) => { head = now; self.head.swap(new, Ordering::AcqRel); return false; }`
 #[test]
@@ -91,7 +91,7 @@ fn model_stack_gives_each_node_out_once_and_whole() {
     });
 }
 
-// mutation: stack-push-decides-from-a-stale-head
+// mutation: stack-push-tells-everybody-it-was-empty
 // - in crates/core/src/stack.rs: `Ok(_) => return head.is_null(),`
 // + `Ok(_) => return oldest == newest,`
 #[test]

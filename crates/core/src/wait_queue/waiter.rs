@@ -12,7 +12,7 @@ use core::task::Waker;
 ///     |               | \---wake_all--> RELEASED ---+--poll, cancel, drop--> DONE
 ///     |               |  \---close----> CLOSED -----'                         ^  ^
 ///     |               '----------------------cancel, drop---------------------'  |
-///     '--------------------poll that need not or cannot wait, cancel, drop---------'
+///     '------------------poll that need not or cannot wait, cancel, drop----------'
 /// ```
 pub(super) mod state {
     pub const IDLE: u32 = 0;

@@ -73,6 +73,9 @@ impl<T> Injector<T> {
             queue.reserved += count;
             occupied_at_most(queue.reserved).saturating_sub(queue.blocks)
         };
+        if missing == 0 {
+            return;
+        }
         // Outside the lock. Two that reserve at the same time may both make what one could: neither relies on blocks that
         // the other has not brought yet, and later reserves find what is left over.
         let fresh: Vec<Block<T>> = (0..missing).map(|_| empty_block()).collect();
@@ -99,9 +102,7 @@ impl<T> Injector<T> {
         if queue.closed {
             return Err(Closed);
         }
-        for entry in entries.drain(..) {
-            queue.put(entry);
-        }
+        queue.put_all(entries);
         self.unlock(queue);
         Ok(())
     }
@@ -124,8 +125,10 @@ impl<T> Injector<T> {
             return 0;
         }
         let mut queue = self.queue.lock();
-        let count = queue.len.min(spare);
-        into.extend(std::iter::from_fn(|| queue.take()).take(count));
+        let count = queue.take_runs(spare, |run| {
+            into.extend(run.iter_mut().filter_map(Option::take));
+            run.len()
+        });
         self.unlock(queue);
         count
     }
@@ -140,7 +143,7 @@ impl<T> Injector<T> {
         }
         let mut queue = self.queue.lock();
         let first = queue.take();
-        ring.fill(&mut std::iter::from_fn(|| queue.take()).take(most - 1));
+        queue.take_runs(most - 1, |run| ring.fill(&mut run.iter_mut().filter_map(Option::take)));
         self.unlock(queue);
         first
     }
@@ -187,6 +190,20 @@ impl<T> Queue<T> {
         self.len += 1;
     }
 
+    fn put_all(&mut self, entries: &mut Vec<T>) {
+        self.len += entries.len();
+        let mut entries = entries.drain(..);
+        while entries.len() > 0 {
+            if self.last == BLOCK {
+                self.extend();
+            }
+            let block = self.chain.back_mut().expect("a chain that ends inside a block has one");
+            let before = entries.len();
+            block[self.last..].iter_mut().zip(&mut entries).for_each(|(slot, entry)| *slot = Some(entry));
+            self.last += before - entries.len();
+        }
+    }
+
     /// Appends an empty block.
     fn extend(&mut self) {
         let block = self.spare.pop().unwrap_or_else(|| {
@@ -199,12 +216,39 @@ impl<T> Queue<T> {
     }
 
     fn take(&mut self) -> Option<T> {
-        if self.len == 0 {
-            return None;
+        let entry = self.oldest(1).first_mut()?.take();
+        self.took(1);
+        entry
+    }
+
+    /// Takes up to `most` entries, the oldest first, and says how many: `deliver` gets them block by block, moves out as
+    /// many of the first as it can, and says how many that were. It ends when `deliver` moves none.
+    fn take_runs(&mut self, most: usize, mut deliver: impl FnMut(&mut [Option<T>]) -> usize) -> usize {
+        let mut taken = 0;
+        loop {
+            let run = self.oldest(most - taken);
+            let count = if run.is_empty() { 0 } else { deliver(run) };
+            if count == 0 {
+                return taken;
+            }
+            self.took(count);
+            taken += count;
         }
-        let entry = self.chain.front_mut().and_then(|block| block[self.first].take());
-        self.first += 1;
-        self.len -= 1;
+    }
+
+    /// The oldest entries that stand in one block, at most `most`. What is taken out of them is told to `took`.
+    fn oldest(&mut self, most: usize) -> &mut [Option<T>] {
+        let count = most.min(self.len).min(BLOCK - self.first);
+        match self.chain.front_mut() {
+            Some(block) => &mut block[self.first..self.first + count],
+            None => &mut [],
+        }
+    }
+
+    /// The `count` oldest entries are gone.
+    fn took(&mut self, count: usize) {
+        self.first += count;
+        self.len -= count;
         if self.len == 0 {
             // The front block is the back block: it starts afresh.
             (self.first, self.last) = (0, 0);
@@ -212,7 +256,6 @@ impl<T> Queue<T> {
             self.first = 0;
             self.spare.extend(self.chain.pop_front());
         }
-        entry
     }
 
     /// Counts `fresh` blocks and sees to it that both lists can hold all there are (3).

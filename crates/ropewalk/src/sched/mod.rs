@@ -7,7 +7,7 @@
 //! | `station` | what others see of a worker |
 //! | `fibre` | the stacks a worker runs its loop on; waiting inside a poll |
 //! | `hosted` | workers without threads, driven by whoever calls |
-//! | `ring`, `lifo`, `injector`, `entry` | the queues |
+//! | `ring`, `lifo`, `next`, `injector`, `entry` | the queues |
 //! | `idle`, `park`, `futex` | who sleeps, where, and whom to wake |
 //! | `slab`, `host` | where tasks live and where they go when woken |
 //! | `budget`, `counters` | how long a task may go on; what is counted |
@@ -22,6 +22,7 @@ pub(crate) mod hosted;
 pub(crate) mod idle;
 pub(crate) mod injector;
 pub(crate) mod lifo;
+mod next;
 pub(crate) mod park;
 pub(crate) mod pool;
 pub(crate) mod ring;

@@ -24,8 +24,8 @@
 //! `p + capacity` or beyond. Before a later one the owner had read a head above `p` (3). Heads never repeat (1), so this
 //! head stands behind the thief's exchange in the order of modification, and, all moves since then being
 //! read-modify-writes (2) or ordered by the contract of [`Producer::unshare`], the owner's Acquire synchronised with the
-//! exchange, a Release. Hence the copy happened before the later write and cannot have seen it. In words: an overwritten slot means that `head` has passed it, and then the
-//! exchange fails. ∎
+//! exchange, a Release. Hence the copy happened before the later write and cannot have seen it. In words: an overwritten
+//! slot means that `head` has passed it, and then the exchange fails. ∎
 //!
 //! The same argument lets a thief that lost a race keep the rest of its copy: `s` need not be `h`, only what `head` was
 //! at the exchange. So the window in which an owner that takes entries quickly can foil a thief is one exchange long,
@@ -95,13 +95,6 @@ impl<T: Entry> Ring<T> {
         // SAFETY: by (2) the pointer is that of an entry which is now the caller's, given back this once; it is not null,
         // and a thief's Acquire of `tail` put its push before this.
         unsafe { T::from_raw(NonNull::new_unchecked(raw)) }
-    }
-
-    /// How many entries a glance finds; see [`Stealer::len`].
-    fn len(&self) -> usize {
-        let head = self.head.load(Acquire);
-        let tail = self.tail.load(Acquire);
-        tail.saturating_sub(head).min(self.slots.len() as u64) as usize
     }
 }
 
@@ -340,16 +333,17 @@ impl<T: Entry> Stealer<T> {
     /// What was pushed before this call, in the sense of happens-before, and is not counted, has been taken. So a zero
     /// that is read after a `SeqCst` fence means that each push before an earlier such fence has found its taker.
     pub(crate) fn len(&self) -> usize {
-        self.ring.len()
+        let (head, tail) = (self.ring.head.load(Acquire), self.ring.tail.load(Acquire));
+        tail.saturating_sub(head).min(self.ring.slots.len() as u64) as usize
     }
 
     /// Whether a thief that came now might find something: a sleeper asks this before it sleeps.
     pub(crate) fn has_loot(&self) -> bool {
-        self.ring.shared.load(Acquire) && self.ring.len() > 0
+        self.ring.shared.load(Acquire) && self.len() > 0
     }
 
     /// The same as `len() == 0`.
     pub(crate) fn is_empty(&self) -> bool {
-        self.ring.len() == 0
+        self.len() == 0
     }
 }

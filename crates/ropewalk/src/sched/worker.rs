@@ -1,4 +1,4 @@
-//! A worker: the policy of the scheduler in [`Worker::next`], and what it does when there is nothing to do.
+//! A worker: the policy of the scheduler in [`Worker::find_next`], and what it does when there is nothing to do.
 //!
 //! Order of service, and so the bound on waiting (asserted in `tests/starvation.rs`): with `L` = [`LIFO_STREAK`],
 //! `G` = `global_queue_interval`, `C` = the ring's capacity:
@@ -16,7 +16,8 @@ use super::lifo::Sighting;
 use super::pool::{Phase, Pool};
 use super::slab::Cache;
 use super::station::{Kit, Station, Status};
-use super::{host, lifo, ring};
+use super::next::Next;
+use super::{host, ring};
 use crate::wait::HandlerStack;
 use ropewalk_core::prim::fence;
 use ropewalk_core::task::{Header, Ran, Runnable, TaskId};
@@ -43,7 +44,7 @@ pub(crate) struct Worker {
     pub(crate) pool: Arc<Pool>,
     pub(crate) station: Arc<Station>,
     ring: ring::Producer<Runnable>,
-    lifo: lifo::Owner<Runnable>,
+    next: Next,
     /// Runnable pinned tasks, each with the ring's tail when it came: the two queues are one FIFO by position.
     local: UnsafeCell<VecDeque<(u64, Runnable)>>,
     cache: UnsafeCell<Cache>,
@@ -124,7 +125,7 @@ impl Worker {
             until_look: Cell::new(0),
             epoch: Cell::new(pool.epoch().wrapping_sub(1)),
             ring,
-            lifo,
+            next: Next::new(lifo),
             local: UnsafeCell::default(),
             cache: UnsafeCell::new(cache),
             streak: Cell::new(0),
@@ -158,7 +159,7 @@ impl Worker {
     /// The loop: runs on a fibre until it is told to leave.
     pub(crate) fn work(&self) {
         loop {
-            match self.next() {
+            match self.find_next() {
                 Some(task) => self.run(task),
                 None => self.rest(),
             }
@@ -171,7 +172,7 @@ impl Worker {
     /// Where the next task comes from: now and then from outside; else what was woken last; else the oldest of one's
     /// own; else from outside; else from others.
     #[inline]
-    fn next(&self) -> Option<Runnable> {
+    fn find_next(&self) -> Option<Runnable> {
         let left = self.until_look.get();
         if left == 0 {
             self.until_look.set(self.pool.config.global_queue_interval - 1);
@@ -188,14 +189,14 @@ impl Worker {
     #[inline]
     fn own(&self) -> Option<Runnable> {
         if self.streak.get() < LIFO_STREAK
-            && let Some(task) = self.lifo.take()
+            && let Some(task) = self.next.take()
         {
             self.streak.set(self.streak.get() + 1);
             self.station.counters.lifo_hits.bump();
             return Some(task);
         }
         self.streak.set(0);
-        self.oldest().or_else(|| self.lifo.take())
+        self.oldest().or_else(|| self.next.take())
     }
 
     /// The oldest of ring and local queue together.
@@ -356,7 +357,7 @@ impl Worker {
             return self.notify_others();
         }
         // Alone in the slot it is this worker's next task: no reason to wake anybody for it.
-        if let Some(older) = self.lifo.put(task) {
+        if let Some(older) = self.next.put(task) {
             self.push_ring(older);
             self.notify_others();
         }
@@ -373,7 +374,7 @@ impl Worker {
             return self.pool.inject(task);
         }
         self.push_ring(task);
-        if !self.lifo.is_empty() {
+        if !self.next.is_empty() {
             self.notify_others();
         }
     }
@@ -478,7 +479,7 @@ impl Worker {
 
     /// Looking around may have queued something here.
     fn has_own(&self) -> bool {
-        !self.lifo.is_empty() || !self.ring.is_empty() || self.with_local(|local| !local.is_empty())
+        !self.next.is_empty() || !self.ring.is_empty() || self.with_local(|local| !local.is_empty())
     }
 
     /// Whether there is anything this worker could take; see the protocol's step 3.
@@ -562,6 +563,7 @@ impl Worker {
         }
         let grew = others.len() > self.peers.borrow().len();
         self.alone.set(others.is_empty());
+        self.next.set_alone(others.is_empty());
         *self.peers.borrow_mut() = others.into_iter().map(|other| (other, Sighting::default())).collect();
         drop(_census);
         if grew && !self.ring.is_empty() {
@@ -574,7 +576,7 @@ impl Worker {
         if let Some(searching) = self.searching.take() {
             self.end_search(searching);
         }
-        let mut tasks: Vec<_> = std::iter::from_fn(|| self.ring.pop()).chain(self.lifo.take()).collect();
+        let mut tasks: Vec<_> = std::iter::from_fn(|| self.ring.pop()).chain(self.next.take()).collect();
         self.pool.inject_batch(&mut tasks);
     }
 
@@ -590,10 +592,10 @@ impl Worker {
         if let Some(searching) = self.searching.take() {
             self.end_search(searching);
         }
-        let Worker { station, ring, lifo, cache, pool, .. } = self;
+        let Worker { station, ring, next, cache, pool, .. } = self;
         let mut cache = cache.into_inner();
         cache.return_all(&pool.depot);
-        station.return_kit(Kit { ring, lifo, cache });
+        station.return_kit(Kit { ring, lifo: next.into_shared(), cache });
     }
 
     pub(crate) fn note_parked(&self, by: isize) {

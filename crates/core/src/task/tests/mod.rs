@@ -10,5 +10,6 @@ mod end;
 mod lab;
 #[cfg(all(feature = "std", not(any(loom, shuttle))))]
 mod lifecycle;
+#[cfg(not(any(loom, shuttle)))]
 mod unit;
 mod wake;

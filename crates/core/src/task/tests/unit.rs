@@ -46,7 +46,7 @@ fn size_of_task<F: Future>(_: F) -> usize {
 }
 
 #[test]
-#[cfg(all(target_pointer_width = "64", not(any(loom, shuttle))))]
+#[cfg(target_pointer_width = "64")]
 fn a_cell_is_small() {
     assert_eq!(size_of::<Header>(), 40);
     assert!(size_of_task(async {}) <= 48, "an empty task takes {} bytes", size_of_task(async {}));
@@ -94,7 +94,7 @@ fn panics_name_task_and_place() {
 }
 
 #[test]
-#[cfg(all(feature = "std", not(any(loom, shuttle))))]
+#[cfg(feature = "std")]
 fn a_panicking_task_is_described() {
     let bench = Bench::new();
     let line = line!() + 1;
@@ -108,7 +108,6 @@ fn a_panicking_task_is_described() {
 }
 
 #[test]
-#[cfg(not(any(loom, shuttle)))]
 fn a_task_is_described_while_it_lives() {
     let bench = Bench::new();
     let (runnable, handle) = bench.task::<Plain, ()>(|| Poll::Pending);
@@ -130,7 +129,6 @@ fn a_task_is_described_while_it_lives() {
 }
 
 #[test]
-#[cfg(not(any(loom, shuttle)))]
 fn a_handle_polled_after_the_end_panics() {
     let bench = Bench::new();
     let value = bench.clone();
@@ -147,7 +145,6 @@ fn a_handle_polled_after_the_end_panics() {
 }
 
 #[test]
-#[cfg(not(any(loom, shuttle)))]
 fn ids_are_not_used_twice() {
     let ids: Vec<_> = (0..100).map(|_| spawn(async {}, drop).id().expect("not taken")).collect();
     assert!(ids.iter().all(|id| ids.iter().filter(|other| *other == id).count() == 1));
@@ -185,7 +182,6 @@ impl Body for Stubborn {
 }
 
 /// Cancels a task that owns a stack while it waits: it is polled until it has ended, in its own way.
-#[cfg(not(any(loom, shuttle)))]
 fn unwind_by_polls(ends: fn() -> usize) -> Result<usize, TaskError> {
     let (bench, noted) = (Bench::new(), Arc::new(Mutex::new(Vec::new())));
     let (runnable, mut handle) =
@@ -201,13 +197,12 @@ fn unwind_by_polls(ends: fn() -> usize) -> Result<usize, TaskError> {
 }
 
 #[test]
-#[cfg(not(any(loom, shuttle)))]
 fn a_body_with_a_stack_may_end_although_it_was_cancelled() {
     assert!(matches!(unwind_by_polls(|| 5), Ok(5)));
 }
 
 #[test]
-#[cfg(all(feature = "std", not(any(loom, shuttle))))]
+#[cfg(feature = "std")]
 fn a_body_with_a_stack_is_cancelled_by_polls() {
     assert!(matches!(unwind_by_polls(|| resume_unwind(Box::new(Unwound))), Err(TaskError::Cancelled)));
     let other = unwind_by_polls(|| resume_unwind(Box::new("another panic")));
@@ -215,7 +210,6 @@ fn a_body_with_a_stack_is_cancelled_by_polls() {
 }
 
 #[test]
-#[cfg(not(any(loom, shuttle)))]
 fn wakers_know_their_task() {
     let bench = Bench::new();
     let (runnable, handle) = bench.task::<Plain, ()>(|| Poll::Pending);

@@ -227,8 +227,8 @@ fn model_share_against_a_thief() {
 // - in crates/ropewalk/src/sched/ring.rs: `self.publish(1);`
 // + `self.tail.set(tail + 1);`
 // mutation: glance-reads-the-head-for-the-tail
-// - in crates/ropewalk/src/sched/ring.rs: `let tail = self.tail.load(Acquire);`
-// + `let tail = self.head.load(Acquire);`
+// - in crates/ropewalk/src/sched/ring.rs: `(self.ring.head.load(Acquire), self.ring.tail.load(Acquire));`
+// + `(self.ring.head.load(Acquire), self.ring.head.load(Acquire));`
 #[test]
 fn model_ring_push_is_seen_after_the_fence() {
     model(|| {
