@@ -339,7 +339,7 @@ impl<T: Entry> Stealer<T> {
 
     /// Whether a thief that came now might find something: a sleeper asks this before it sleeps.
     pub(crate) fn has_loot(&self) -> bool {
-        self.ring.shared.load(Acquire) && self.len() > 0
+        self.ring.shared.load(Acquire) && !self.is_empty()
     }
 
     /// The same as `len() == 0`.

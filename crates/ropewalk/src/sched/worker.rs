@@ -9,17 +9,21 @@
 //!   worker that comes by, and is then run at once or has at most `C` tasks before it;
 //! * a task in the LIFO slot runs before everything else, except that after `L` in a row one other task runs first.
 
+mod follow;
+mod frame;
+mod rest;
+
+pub(crate) use frame::Frame;
+
 use super::fibre::Fibres;
 use super::host::Extra;
 use super::idle::Searching;
 use super::lifo::Sighting;
-use super::pool::{Phase, Pool};
-use super::slab::Cache;
-use super::station::{Kit, Station, Status};
 use super::next::Next;
+use super::pool::Pool;
+use super::slab::Cache;
+use super::station::{Kit, Station};
 use super::{host, ring};
-use crate::wait::HandlerStack;
-use ropewalk_core::prim::fence;
 use ropewalk_core::task::{Header, Ran, Runnable, TaskId};
 use std::alloc::Layout;
 use std::cell::{Cell, RefCell, UnsafeCell};
@@ -29,14 +33,11 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
-use std::time::{Duration, Instant};
 
 /// How many tasks in a row may come from the LIFO slot while others wait.
 pub(crate) const LIFO_STREAK: u32 = 3;
 /// How often a searcher looks at every other worker.
 const SEARCH_ROUNDS: usize = 3;
-/// The longest spin before sleeping.
-const SPIN: Duration = Duration::from_micros(4);
 /// Ids are taken from the runtime in lots.
 const IDS: u64 = 1024;
 
@@ -87,34 +88,6 @@ enum Kind {
     Pinned,
     /// Stays here and is the runtime's own: a waiting fibre's ticket, the root of `block_on`.
     Internal,
-}
-
-/// What belongs to the task (or strand) that runs now, not to the worker. Put away and brought back with the stack.
-#[derive(Default)]
-pub(crate) struct Frame {
-    pub(crate) current: Cell<Option<NonNull<Header>>>,
-    pub(crate) budget: Cell<u8>,
-    pub(crate) handlers: HandlerStack,
-    /// The strand whose stack this is.
-    pub(crate) strand: Cell<Option<NonNull<crate::strand::Seat>>>,
-}
-
-impl Frame {
-    pub(crate) fn put_away(&self) -> Frame {
-        Frame {
-            current: Cell::new(self.current.take()),
-            budget: Cell::new(super::budget::BUDGET),
-            handlers: self.handlers.take(),
-            strand: Cell::new(self.strand.take()),
-        }
-    }
-
-    pub(crate) fn bring_back(&self, frame: Frame) {
-        self.current.set(frame.current.get());
-        self.budget.set(frame.budget.get());
-        self.handlers.set(frame.handlers);
-        self.strand.set(frame.strand.get());
-    }
 }
 
 impl Worker {
@@ -427,180 +400,6 @@ impl Worker {
         } else {
             waker.wake_by_ref();
         }
-    }
-
-    // ---- nothing to do ----------------------------------------------------------------------------------------
-
-    /// Spins a little, then sleeps until there is a reason not to. A worker without a thread of its own leaves instead.
-    fn rest(&self) {
-        self.look_around();
-        if self.has_own() || !self.threaded && self.any_work() {
-            return;
-        }
-        if self.may_go() || !self.threaded {
-            self.leave.set(true);
-            return;
-        }
-        if self.retiring.get() {
-            if self.station.inbox.is_empty() {
-                self.sleep_in_parker();
-            }
-            return;
-        }
-        if !self.spin() {
-            self.sleep();
-        }
-    }
-
-    /// The sleeper's half of the protocol in README.md.
-    pub(crate) fn sleep(&self) {
-        let idle = &self.pool.idle;
-        match idle.sleep(self.index(), self.searching.take(), || self.any_work()) {
-            Err(woken) => self.searching.set(woken.searching()),
-            Ok(sleeping) => {
-                self.sleep_in_parker();
-                self.searching.set(idle.leave_sleep(sleeping).searching());
-            }
-        }
-    }
-
-    fn sleep_in_parker(&self) {
-        let hooks = &self.pool.config.hooks;
-        if let Some(hook) = &hooks.on_thread_park {
-            hook();
-        }
-        self.station.counters.parks.bump();
-        self.station.parker.park(&self.pool.seam, || None);
-        self.station.counters.wakes.bump();
-        if let Some(hook) = &hooks.on_thread_unpark {
-            hook();
-        }
-    }
-
-    /// Looking around may have queued something here.
-    fn has_own(&self) -> bool {
-        !self.next.is_empty() || !self.ring.is_empty() || self.with_local(|local| !local.is_empty())
-    }
-
-    /// Whether there is anything this worker could take; see the protocol's step 3.
-    pub(crate) fn any_work(&self) -> bool {
-        !self.pool.injector.is_empty()
-            || !self.station.inbox.is_empty()
-            || self.epoch.get() != self.pool.epoch()
-            || self.peers.borrow().iter().any(|(peer, _)| peer.stealer.has_loot())
-    }
-
-    /// One worker of the pool may spin, for a few microseconds, while that pays off: a cross-core wake-up costs more.
-    fn spin(&self) -> bool {
-        let credit = self.spin_credit.get();
-        if credit <= 0 {
-            self.spin_credit.set(if credit <= -16 { 1 } else { credit - 1 });
-            return false;
-        }
-        // A spinner counts as a searcher, so submitters need not wake anybody.
-        let Some(searching) = self.searching.take().or_else(|| self.pool.idle.try_search(self.pool.active()))
-        else {
-            return false;
-        };
-        self.searching.set(Some(searching));
-        let Some(_right) = self.pool.idle.try_spin() else { return false };
-        self.station.counters.spins.bump();
-        let until = Instant::now() + SPIN;
-        let found = loop {
-            if self.any_work() {
-                break true;
-            }
-            if Instant::now() >= until {
-                break false;
-            }
-            (0..8).for_each(|_| std::hint::spin_loop());
-        };
-        if found {
-            self.station.counters.spin_hits.bump();
-        }
-        self.spin_credit.set(if found { (credit + 1).min(8) } else { credit - 1 });
-        found
-    }
-
-    // ---- the pool changes -------------------------------------------------------------------------------------
-
-    /// What a worker does now and then, and before it rests: polls the driver and follows the pool's changes.
-    fn look_around(&self) {
-        let _polled = self.pool.seam.poll();
-        let epoch = self.pool.epoch();
-        if epoch != self.epoch.get() {
-            self.epoch.set(epoch);
-            self.follow();
-        }
-    }
-
-    #[cold]
-    fn follow(&self) {
-        fence(Ordering::SeqCst);
-        self.watching.set(self.pool.is_watched());
-        self.meet_peers();
-        match self.station.status() {
-            Status::Retiring if !self.retiring.replace(true) => self.hand_over(),
-            Status::Active => self.retiring.set(false),
-            _ => {}
-        }
-        if self.pool.phase() != Phase::Open && !self.closing.replace(true) {
-            self.pool.acknowledge_closing();
-        }
-    }
-
-    /// Learns who else is there; alone, taking a task from the ring needs no exchange.
-    fn meet_peers(&self) {
-        let stealing = self.pool.config.work_stealing;
-        let _census = self.pool.census.lock();
-        let others = self.pool.stations().filter(|other| other.index != self.index() && stealing);
-        let others: Vec<_> = others.filter(|other| other.status() != Status::Vacant).cloned().collect();
-        if others.is_empty() {
-            // SAFETY: thieves are workers of this pool, and under the census lock there is no other.
-            unsafe { self.ring.unshare() };
-        } else {
-            self.ring.share();
-        }
-        let grew = others.len() > self.peers.borrow().len();
-        self.alone.set(others.is_empty());
-        self.next.set_alone(others.is_empty());
-        *self.peers.borrow_mut() = others.into_iter().map(|other| (other, Sighting::default())).collect();
-        drop(_census);
-        if grew && !self.ring.is_empty() {
-            self.pool.notify();
-        }
-    }
-
-    /// Retiring: what is not pinned goes to the others.
-    fn hand_over(&self) {
-        if let Some(searching) = self.searching.take() {
-            self.end_search(searching);
-        }
-        let mut tasks: Vec<_> = std::iter::from_fn(|| self.ring.pop()).chain(self.next.take()).collect();
-        self.pool.inject_batch(&mut tasks);
-    }
-
-    /// Whether a retiring or closing worker has nothing left to serve.
-    fn may_go(&self) -> bool {
-        let served = self.pinned.get() == 0 && self.station.parked.load(Ordering::Relaxed) == 0;
-        let idle = self.with_local(|local| local.is_empty()) && self.station.inbox.is_empty();
-        served && idle && (self.retiring.get() || self.closing.get() && self.pool.live() == 0)
-    }
-
-    /// Gives back what the worker holds. Pinned work, if any, stays behind and is never touched again.
-    pub(crate) fn retire(self) {
-        if let Some(searching) = self.searching.take() {
-            self.end_search(searching);
-        }
-        let Worker { station, ring, next, cache, pool, .. } = self;
-        let mut cache = cache.into_inner();
-        cache.return_all(&pool.depot);
-        station.return_kit(Kit { ring, lifo: next.into_shared(), cache });
-    }
-
-    pub(crate) fn note_parked(&self, by: isize) {
-        let parked = &self.station.parked;
-        parked.store(parked.load(Ordering::Relaxed).wrapping_add_signed(by), Ordering::Relaxed);
     }
 
     // ---- small things -----------------------------------------------------------------------------------------

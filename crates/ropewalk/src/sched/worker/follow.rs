@@ -1,0 +1,89 @@
+//! How a worker follows its pool: peers that come and go, retiring, closing.
+
+use super::super::lifo::Sighting;
+use super::super::pool::Phase;
+use super::super::station::{Kit, Status};
+use super::Worker;
+use ropewalk_core::prim::fence;
+use std::sync::atomic::Ordering;
+
+impl Worker {
+    /// What a worker does now and then, and before it rests: polls the driver and follows the pool's changes.
+    pub(super) fn look_around(&self) {
+        let _polled = self.pool.seam.poll();
+        let epoch = self.pool.epoch();
+        if epoch != self.epoch.get() {
+            self.epoch.set(epoch);
+            self.follow();
+        }
+    }
+
+    #[cold]
+    fn follow(&self) {
+        fence(Ordering::SeqCst);
+        self.watching.set(self.pool.is_watched());
+        self.meet_peers();
+        match self.station.status() {
+            Status::Retiring if !self.retiring.replace(true) => self.hand_over(),
+            Status::Active => self.retiring.set(false),
+            _ => {}
+        }
+        if self.pool.phase() != Phase::Open && !self.closing.replace(true) {
+            self.pool.acknowledge_closing();
+        }
+    }
+
+    /// Learns who else is there; alone, taking a task from the ring needs no exchange.
+    fn meet_peers(&self) {
+        let stealing = self.pool.config.work_stealing;
+        let _census = self.pool.census.lock();
+        let others = self.pool.stations().filter(|other| other.index != self.index() && stealing);
+        let others: Vec<_> = others.filter(|other| other.status() != Status::Vacant).cloned().collect();
+        if others.is_empty() {
+            // SAFETY: thieves are workers of this pool, and under the census lock there is no other.
+            unsafe { self.ring.unshare() };
+        } else {
+            self.ring.share();
+        }
+        let grew = others.len() > self.peers.borrow().len();
+        self.alone.set(others.is_empty());
+        self.next.set_alone(others.is_empty());
+        *self.peers.borrow_mut() = others.into_iter().map(|other| (other, Sighting::default())).collect();
+        drop(_census);
+        if grew && !self.ring.is_empty() {
+            self.pool.notify();
+        }
+    }
+
+    /// Retiring: what is not pinned goes to the others.
+    fn hand_over(&self) {
+        if let Some(searching) = self.searching.take() {
+            self.end_search(searching);
+        }
+        let mut tasks: Vec<_> = std::iter::from_fn(|| self.ring.pop()).chain(self.next.take()).collect();
+        self.pool.inject_batch(&mut tasks);
+    }
+
+    /// Whether a retiring or closing worker has nothing left to serve.
+    pub(super) fn may_go(&self) -> bool {
+        let served = self.pinned.get() == 0 && self.station.parked.load(Ordering::Relaxed) == 0;
+        let idle = self.with_local(|local| local.is_empty()) && self.station.inbox.is_empty();
+        served && idle && (self.retiring.get() || self.closing.get() && self.pool.live() == 0)
+    }
+
+    /// Gives back what the worker holds. Pinned work, if any, stays behind and is never touched again.
+    pub(crate) fn retire(self) {
+        if let Some(searching) = self.searching.take() {
+            self.end_search(searching);
+        }
+        let Worker { station, ring, next, cache, pool, .. } = self;
+        let mut cache = cache.into_inner();
+        cache.return_all(&pool.depot);
+        station.return_kit(Kit { ring, lifo: next.into_shared(), cache });
+    }
+
+    pub(crate) fn note_parked(&self, by: isize) {
+        let parked = &self.station.parked;
+        parked.store(parked.load(Ordering::Relaxed).wrapping_add_signed(by), Ordering::Relaxed);
+    }
+}

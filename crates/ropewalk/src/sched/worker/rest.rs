@@ -1,0 +1,100 @@
+//! What a worker does when there is nothing to do: spin a little, then sleep. The protocol is in `../README.md`.
+
+use super::Worker;
+use std::time::{Duration, Instant};
+
+/// The longest spin before sleeping.
+const SPIN: Duration = Duration::from_micros(4);
+
+impl Worker {
+    /// Spins a little, then sleeps until there is a reason not to. A worker without a thread of its own leaves instead.
+    pub(super) fn rest(&self) {
+        self.look_around();
+        if self.has_own() || !self.threaded && self.any_work() {
+            return;
+        }
+        if self.may_go() || !self.threaded {
+            self.leave.set(true);
+            return;
+        }
+        if self.retiring.get() {
+            if self.station.inbox.is_empty() {
+                self.sleep_in_parker();
+            }
+            return;
+        }
+        if !self.spin() {
+            self.sleep();
+        }
+    }
+
+    /// The sleeper's half of the protocol in README.md.
+    pub(crate) fn sleep(&self) {
+        let idle = &self.pool.idle;
+        match idle.sleep(self.index(), self.searching.take(), || self.any_work()) {
+            Err(woken) => self.searching.set(woken.searching()),
+            Ok(sleeping) => {
+                self.sleep_in_parker();
+                self.searching.set(idle.leave_sleep(sleeping).searching());
+            }
+        }
+    }
+
+    fn sleep_in_parker(&self) {
+        let hooks = &self.pool.config.hooks;
+        if let Some(hook) = &hooks.on_thread_park {
+            hook();
+        }
+        self.station.counters.parks.bump();
+        self.station.parker.park(&self.pool.seam, || None);
+        self.station.counters.wakes.bump();
+        if let Some(hook) = &hooks.on_thread_unpark {
+            hook();
+        }
+    }
+
+    /// Looking around may have queued something here.
+    fn has_own(&self) -> bool {
+        !self.next.is_empty() || !self.ring.is_empty() || self.with_local(|local| !local.is_empty())
+    }
+
+    /// Whether there is anything this worker could take; see the protocol's step 3.
+    pub(crate) fn any_work(&self) -> bool {
+        !self.pool.injector.is_empty()
+            || !self.station.inbox.is_empty()
+            || self.epoch.get() != self.pool.epoch()
+            || self.peers.borrow().iter().any(|(peer, _)| peer.stealer.has_loot())
+    }
+
+    /// One worker of the pool may spin, for a few microseconds, while that pays off: a cross-core wake-up costs more.
+    fn spin(&self) -> bool {
+        let credit = self.spin_credit.get();
+        if credit <= 0 {
+            self.spin_credit.set(if credit <= -16 { 1 } else { credit - 1 });
+            return false;
+        }
+        // A spinner counts as a searcher, so submitters need not wake anybody.
+        let Some(searching) = self.searching.take().or_else(|| self.pool.idle.try_search(self.pool.active()))
+        else {
+            return false;
+        };
+        self.searching.set(Some(searching));
+        let Some(_right) = self.pool.idle.try_spin() else { return false };
+        self.station.counters.spins.bump();
+        let until = Instant::now() + SPIN;
+        let found = loop {
+            if self.any_work() {
+                break true;
+            }
+            if Instant::now() >= until {
+                break false;
+            }
+            (0..8).for_each(|_| std::hint::spin_loop());
+        };
+        if found {
+            self.station.counters.spin_hits.bump();
+        }
+        self.spin_credit.set(if found { (credit + 1).min(8) } else { credit - 1 });
+        found
+    }
+}
