@@ -32,7 +32,8 @@ mod wait;
 pub use metrics::{Metrics, PoolMetrics, WorkerMetrics, WorkerState};
 pub use pool::{Pool, PoolBuilder};
 pub use runtime::{
-    BlockInTask, Builder, Clock, Handle, Runtime, RuntimeError, ShutdownError, SystemClock, UnhandledPanic,
+    BlockInTask, Builder, Clock, Handle, Runtime, RuntimeConfig, RuntimeError, ShutdownError, SystemClock,
+    UnhandledPanic,
 };
 pub use task::{
     AbortHandle, PanicInfo, SpawnLocalError, TaskError, TaskHandle, TaskId, spawn, spawn_local, yield_now,

@@ -13,7 +13,7 @@ use crate::context;
 use crate::runtime::BlockInTask;
 use crate::sched::park::ThreadParker;
 use crate::strand;
-pub(crate) use root::block_on_in;
+pub(crate) use root::{Abort, block_on_in};
 use std::cell::Cell;
 use std::fmt;
 use std::future::{Future, IntoFuture};

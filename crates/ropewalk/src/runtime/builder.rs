@@ -9,6 +9,9 @@ use std::sync::Arc;
 pub(crate) const MOST_WORKERS: usize = 1024;
 const SMALLEST_STACK: usize = 32 * 1024;
 
+/// The same as [`Builder`]: `RuntimeConfig::single_threaded()`, `RuntimeConfig::multi_threaded()`.
+pub type RuntimeConfig = Builder;
+
 /// Makes a [`Runtime`]. Every setting has a default that suits a server; [`build`](Self::build) refuses what cannot
 /// work and names the setting and what it accepts.
 ///
@@ -17,6 +20,9 @@ const SMALLEST_STACK: usize = 32 * 1024;
 /// assert_eq!(runtime.block_on(async { 1 + 1 }), 2);
 /// # Ok::<(), ropewalk::RuntimeError>(())
 /// ```
+///
+/// Hooks run on workers, between tasks. They must not [`wait`](crate::wait()), and a panic in one ends the process: there
+/// is no task to blame for it.
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder {
@@ -51,6 +57,16 @@ impl Builder {
             hooks: Hooks::default(),
         };
         Self { workers: None, hosted: None, config }
+    }
+
+    /// No threads: everything runs on the thread that calls `block_on`.
+    pub fn single_threaded() -> Self {
+        Self::new().worker_threads(0)
+    }
+
+    /// As many threads as cores may be used: the default.
+    pub fn multi_threaded() -> Self {
+        Self::new()
     }
 
     /// How many threads the default pool has; 0: none, everything runs on the thread that calls `block_on`.

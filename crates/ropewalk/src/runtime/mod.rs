@@ -6,8 +6,8 @@ mod config;
 mod error;
 mod shared;
 
-pub use builder::Builder;
 pub(crate) use builder::MOST_WORKERS;
+pub use builder::{Builder, RuntimeConfig};
 pub use clock::{Clock, SystemClock};
 pub(crate) use config::Config;
 pub use config::{BlockInTask, UnhandledPanic};

@@ -20,7 +20,7 @@ use std::io;
 use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// The stack of a worker's thread itself: tasks run on fibres, so little happens here.
@@ -32,6 +32,8 @@ pub(crate) struct Shared {
     seat: OnceLock<Seat>,
     /// Panics of detached tasks.
     pub(crate) panics: Count,
+    /// Worker threads, to be joined in the end.
+    threads: Lock<Vec<JoinHandle<()>>>,
     fatal: Lock<Option<PanicInfo>>,
     /// Threads in `block_on`, to be woken if a panic ends the runtime.
     roots: Lock<Vec<Waker>>,
@@ -48,6 +50,7 @@ impl Shared {
             pools: Lock::new(Vec::new()),
             seat: OnceLock::new(),
             panics: Count::default(),
+            threads: Lock::new(Vec::new()),
             fatal: Lock::new(None),
             roots: Lock::new(Vec::new()),
         });
@@ -191,27 +194,29 @@ impl Shared {
                 Err(reason) => report_left(&pools, &reason.to_string()),
             }
         } else if context::with_worker(|worker| worker.is_none()) {
-            pools.iter().for_each(wait_for_workers);
+            let all_left = pools.iter().fold(true, |left, pool| wait_for_workers(pool) && left);
+            let threads = std::mem::take(&mut *self.threads.lock());
+            if all_left {
+                threads.into_iter().for_each(|thread| drop(thread.join()));
+            }
         }
     }
 }
 
-/// Waits for the last worker of a closed pool, except for those that can never leave.
-fn wait_for_workers(pool: &Arc<Pool>) {
+/// Waits for the last worker of a closed pool. False: some can never leave.
+fn wait_for_workers(pool: &Arc<Pool>) -> bool {
     let parker = Arc::new(ThreadParker::new());
     let waker = Waker::from(parker.clone());
     let mut stuck_since = None;
     loop {
         pool.watch_census(&waker);
         if pool.is_deserted() {
-            return;
+            return true;
         }
         let stuck = stuck_at(pool);
         if stuck.is_some() && stuck == stuck_since {
-            return report_left(
-                std::slice::from_ref(pool),
-                "they wait for something that can no longer come",
-            );
+            report_left(std::slice::from_ref(pool), "they wait for something that can no longer come");
+            return false;
         }
         stuck_since = stuck;
         parker.park(Some(Duration::from_millis(20)));
@@ -242,7 +247,13 @@ fn report_left(pools: &[Arc<Pool>], reason: &str) {
 /// Starts a thread for a worker at `station`.
 pub(crate) fn hire(pool: Arc<Pool>, station: Arc<Station>) -> io::Result<()> {
     let name = format!("{}-{}-{}", pool.config.thread_name, pool.name, station.index);
-    thread::Builder::new().name(name).stack_size(THREAD_STACK).spawn(move || serve(pool, station)).map(drop)
+    let runtime = pool.runtime.clone();
+    let thread =
+        thread::Builder::new().name(name).stack_size(THREAD_STACK).spawn(move || serve(pool, station))?;
+    let mut threads = runtime.threads.lock();
+    threads.retain(|thread| !thread.is_finished());
+    threads.push(thread);
+    Ok(())
 }
 
 /// The life of a worker thread.
@@ -256,7 +267,9 @@ fn serve(pool: Arc<Pool>, station: Arc<Station>) {
     }
     // Boxed: what is parked on a worker that cannot leave stays where it is.
     let worker = Box::new(Worker::new(pool.clone(), station, true));
+    let abort = crate::wait::Abort("a worker, or a hook called by it, panicked");
     context::as_worker(&worker, || worker.trampoline(false));
+    std::mem::forget(abort);
     pool.dismiss(worker);
     if let Some(hook) = &hooks.on_thread_stop {
         hook();

@@ -50,6 +50,8 @@ pub(crate) struct Pool {
     pub(crate) depot: Depot,
     pub(crate) census: Lock<Census>,
     stations: Box<[OnceLock<Arc<Station>>]>,
+    /// Held while the number of workers is being changed, so that one change is whole before the next.
+    resizing: Lock<()>,
     /// Workers that take work.
     active: AtomicUsize,
     epoch: AtomicU32,
@@ -74,6 +76,7 @@ impl Pool {
             depot: Depot::new(),
             census: Lock::new(Census::default()),
             stations: (0..most_workers).map(|_| OnceLock::new()).collect(),
+            resizing: Lock::new(()),
             active: AtomicUsize::new(0),
             epoch: AtomicU32::new(0),
             phase: AtomicU8::new(Phase::Open as u8),
@@ -185,7 +188,10 @@ impl Pool {
 
     /// Calls `waker` when the set of workers changes next.
     pub(crate) fn watch_census(&self, waker: &Waker) {
-        self.census.lock().watchers.push(waker.clone());
+        let watchers = &mut self.census.lock().watchers;
+        if !watchers.iter().any(|known| known.will_wake(waker)) {
+            watchers.push(waker.clone());
+        }
     }
 
     fn tell_watchers(&self) {
@@ -201,6 +207,7 @@ impl Pool {
         count: usize,
         hire: impl Fn(Arc<Pool>, Arc<Station>) -> io::Result<()>,
     ) -> io::Result<()> {
+        let _whole = self.resizing.lock();
         for index in 0..self.most_workers() {
             let hired = {
                 let mut census = self.census.lock();

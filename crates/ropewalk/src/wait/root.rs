@@ -90,7 +90,7 @@ fn drive_root<F: Future>(runtime: &Handle, mut driving: Driving<'_>, mut future:
         worker.station.inbox.reserve(1);
         make(&worker.pool, Some(worker), Async(body), Order::here(Ticket(worker.index() as u16)))
     };
-    let abort = Abort;
+    let abort = Abort("the scheduler, or a hook called by it, panicked under block_on");
     driving.first().push_pinned(runnable);
     driving.run_until(|| handle.is_finished() || runtime.shared.is_terminated());
     if !handle.is_finished() {
@@ -119,12 +119,12 @@ impl Drop for LeaveUnlessPending<'_> {
     }
 }
 
-/// The root borrows this stack: if the drive itself fails, there is nothing sound left to do.
-struct Abort;
+/// Ends the process when it is dropped: something that others borrow from, or rely on, unwinds.
+pub(crate) struct Abort(pub(crate) &'static str);
 
 impl Drop for Abort {
     fn drop(&mut self) {
-        eprintln!("ropewalk: the scheduler panicked while block_on was driving it");
+        eprintln!("ropewalk: {}", self.0);
         std::process::abort();
     }
 }
