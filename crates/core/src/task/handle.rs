@@ -323,8 +323,12 @@ impl<T> TaskHandle<T> {
                 }))
             }
         };
-        // SAFETY: the answer to our own operation; the cell is not touched afterwards.
-        unsafe { (header.vtable.dropped)(task, header.state.ref_dec_last()) };
+        let dropped = header.vtable.dropped;
+        match header.state.ref_dec_last() {
+            Dropped::Alive => {}
+            // SAFETY: the answer to our own operation; the cell is not touched afterwards.
+            what => unsafe { dropped(task, what) },
+        }
         result
     }
 }
@@ -366,8 +370,10 @@ impl<T> Drop for TaskHandle<T> {
                 header.state.ref_dec_last()
             }
         };
-        // SAFETY: the answer to our own operation; the cell is not touched afterwards.
-        unsafe { (vtable.dropped)(task, left) }
+        if left != Dropped::Alive {
+            // SAFETY: the answer to our own operation; the cell is not touched afterwards.
+            unsafe { (vtable.dropped)(task, left) }
+        }
     }
 }
 

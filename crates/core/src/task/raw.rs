@@ -123,21 +123,39 @@ impl<B: Body, H: Host> Cell<B, H> {
         unsafe { header.cast::<Self>().as_ref() }
     }
 
-    /// Polls the body. The caller holds RUNNING (T2).
+    /// Polls the body, and drops it if it is done. The caller holds RUNNING (T2).
     fn poll(&self, this: NonNull<Header>, cancelled: bool) -> Polled<B::Output> {
         // SAFETY: T3: the task is not COMPLETE while it runs, so the pointer outlives this borrowed waker.
         let waker = unsafe { waker::borrowed(this) };
         let mut cx = Context::from_waker(&waker);
-        let polled = catch(|| {
+        let mut ready = None;
+        let caught = catch(|| {
             self.stage.with_mut(|stage| {
                 // SAFETY: T2: the body is ours; it never moves (the cell is its pinned home until it is dropped).
-                unsafe { Pin::new_unchecked(&mut *(*stage).body) }.poll(&mut cx, cancelled)
+                let body = unsafe { Pin::new_unchecked(&mut *(*stage).body) };
+                if let Poll::Ready(value) = body.poll(&mut cx, cancelled) {
+                    ready = Some(value);
+                    // SAFETY: T2, and it is not touched again: `ready` says so if its destructor unwinds.
+                    unsafe { ManuallyDrop::drop(&mut (*stage).body) };
+                }
             })
         });
-        match polled {
-            Ok(Poll::Pending) => Polled::Pending,
-            Ok(Poll::Ready(value)) => Polled::Ready(value),
-            Err(payload) => Polled::Panicked(payload),
+        // The first panic is the one that counts (an interruption is none); a second must not unwind into the worker.
+        match (caught, ready) {
+            (Ok(()), None) => Polled::Pending,
+            (Ok(()), Some(value)) => Polled::Ready(value),
+            (Err(payload), Some(value)) => {
+                let _reported_by_the_panic_hook = catch(|| drop(value));
+                Polled::Panicked(payload)
+            }
+            (Err(payload), None) => match self.drop_body() {
+                Err(second) if B::is_interruption(&*payload) => Polled::Panicked(second),
+                Err(second) => {
+                    let _reported_by_the_panic_hook = catch(|| drop(second));
+                    Polled::Panicked(payload)
+                }
+                Ok(()) => Polled::Panicked(payload),
+            },
         }
     }
 
@@ -177,8 +195,10 @@ impl<B: Body, H: Host> Cell<B, H> {
                 header.state.finish()
             }
         };
-        // SAFETY: T3: `last` is what the state word said about this cell; it is not touched afterwards.
-        unsafe { dropped::<B, H>(this, last) };
+        if last != Dropped::Alive {
+            // SAFETY: T3: `last` is what the state word said about this cell; it is not touched afterwards.
+            unsafe { dropped::<B, H>(this, last) };
+        }
         if let Some(waiter) = waiter {
             // A foreign waker may panic; the worker that runs us must not pay for it.
             let _reported_by_the_panic_hook = catch(|| waiter.wake());
@@ -211,19 +231,10 @@ unsafe fn run<B: Body, H: Host>(header: NonNull<Header>, yielded: &LocalCell<boo
     match polled {
         Polled::Pending => {}
         Polled::Ready(value) => {
-            let end = match cell.drop_body() {
-                Ok(()) => Ok(value),
-                Err(payload) => {
-                    // The first panic is the one that counts; a second one must not unwind into the worker.
-                    let _reported_by_the_panic_hook = catch(|| drop(value));
-                    Err(End::Panicked(payload))
-                }
-            };
-            cell.finish(header, end);
+            cell.finish(header, Ok(value));
             return Ran::Done;
         }
         Polled::Panicked(payload) => {
-            let payload = cell.drop_body().err().unwrap_or(payload);
             let end = if B::is_interruption(&*payload) {
                 End::Cancelled(state.load())
             } else {
@@ -303,6 +314,7 @@ unsafe fn drop_output<B: Body, H: Host>(header: NonNull<Header>, outcome: Outcom
     // SAFETY: the caller keeps the cell alive.
     let cell = unsafe { Cell::<B, H>::of(header) };
     cell.stage.with_mut(|stage| match outcome {
+        Outcome::Value if !core::mem::needs_drop::<B::Output>() => {}
         Outcome::Value => {
             // SAFETY: the caller owns the output.
             if let Err(payload) = catch(|| unsafe { ManuallyDrop::drop(&mut (*stage).output) }) {

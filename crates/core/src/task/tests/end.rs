@@ -110,10 +110,6 @@ fn model_join_against_complete() {
 // mutation: detach-does-not-release
 // - in crates/core/src/task/state.rs: `self.0.compare_exchange_weak(now, next, AcqRel, Acquire)`
 // + `self.0.compare_exchange_weak(now, next, Acquire, Acquire)`
-//
-// mutation: the-completer-does-not-acquire
-// - in crates/core/src/task/state.rs: `self.0.fetch_add(COMPLETE - RUNNING, AcqRel)`
-// + `self.0.fetch_add(COMPLETE - RUNNING, Release)`
 #[test]
 fn model_handle_drop_against_complete() {
     model(|| {
@@ -143,10 +139,6 @@ fn model_handle_drop_against_complete() {
 // - in crates/core/src/task/state.rs: `if now.is_complete() && now.refs() == 1 { Dropped::Free }`
 // + `if now.refs() == 1 { Dropped::Free }`
 //
-// mutation: the-handle-frees-without-acquiring
-// - in crates/core/src/task/state.rs: `Snapshot(self.0.load(Acquire))`
-// + `Snapshot(self.0.load(Relaxed))`
-//
 // mutation: the-handle-does-not-release
 // - in crates/core/src/task/state.rs: `self.0.fetch_sub(REF, AcqRel)`
 // + `self.0.fetch_sub(REF, Acquire)`
@@ -160,6 +152,45 @@ fn model_output_taken_while_the_completer_finishes() {
         let end = ask(&mut handle);
         assert!(matches!(end, Poll::Pending | Poll::Ready(Ok(5))), "{end:?}");
         drop(handle);
+        other.join().unwrap();
+        bench.assert_outputs(1);
+        bench.assert_gone();
+    });
+}
+
+// The task is over; the handle takes the output while the last waker goes.
+//
+// mutation: the-handle-frees-without-acquiring
+// - in crates/core/src/task/state.rs: `Snapshot(self.0.load(Acquire))`
+// + `Snapshot(self.0.load(Relaxed))`
+//
+// mutation: the-handle-takes-itself-for-the-last
+// - in crates/core/src/task/state.rs: `if now.is_complete() && now.refs() == 1 { Dropped::Free }`
+// + `if now.is_complete() { Dropped::Free }`
+//
+// mutation: the-waker-does-not-release
+// - in crates/core/src/task/state.rs: `self.0.fetch_sub(REF, AcqRel)`
+// + `self.0.fetch_sub(REF, Acquire)`
+//
+// mutation: the-waker-frees-without-acquiring
+// - in crates/core/src/task/state.rs: `self.0.fetch_sub(REF, AcqRel)`
+// + `self.0.fetch_sub(REF, Release)`
+#[test]
+fn model_output_taken_against_waker_drop() {
+    model(|| {
+        let bench = Bench::new();
+        let (runnable, mut handle) = short::<Plain>(&bench);
+        let waker = runnable.task().waker();
+        run(runnable);
+        let other = {
+            let bench = bench.clone();
+            thread::spawn(move || {
+                bench.witness.used();
+                drop(waker);
+            })
+        };
+        bench.witness.used();
+        assert!(matches!(ask(&mut handle), Poll::Ready(Ok(5))));
         other.join().unwrap();
         bench.assert_outputs(1);
         bench.assert_gone();

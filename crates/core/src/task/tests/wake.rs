@@ -5,7 +5,7 @@ use crate::prim::real::Ordering::Relaxed as Count;
 use crate::prim::{Arc, AtomicUsize, Ordering::Relaxed, model, thread};
 use crate::task::{Ran, TaskError};
 use std::cell::Cell;
-use std::task::Poll;
+use std::task::{Poll, Waker};
 
 type Plain = Lab<false, true>;
 
@@ -33,32 +33,53 @@ type Plain = Lab<false, true>;
 // + `if false {`
 #[test]
 fn model_wake_against_poll() {
-    model(|| {
-        let bench = Bench::new();
-        let number = Arc::new(AtomicUsize::new(0));
-        let poll = {
-            let (bench, number) = (bench.clone(), number.clone());
-            move || match number.load(Relaxed) {
-                0 => Poll::Pending,
-                number => Poll::Ready(bench.value(number)),
-            }
-        };
-        let (runnable, mut handle) = bench.task::<Plain, _>(poll);
-        let waker = runnable.task().waker();
-        let other = thread::spawn(move || {
-            number.store(5, Relaxed);
-            waker.wake_by_ref();
-        });
-        run(runnable);
-        other.join().unwrap();
-        bench.run_queue();
-        assert!(
-            matches!(ask(&mut handle), Poll::Ready(Ok(5))),
-            "no poll saw what was written before the wake-up"
-        );
-        bench.assert_gone();
-        bench.assert_outputs(1);
+    model(|| wake_against_poll(|waker| waker.wake_by_ref()));
+}
+
+// As above, but the waker goes as it wakes.
+//
+// mutation: wake-during-poll-is-lost
+// - in crates/core/src/task/state.rs: `now => (Woken::Nothing, Some((now.0 | SCHEDULED) - REF)),`
+// + `now => (Woken::Nothing, Some(now.0 - REF)),`
+//
+// mutation: wake-of-an-idle-task-is-lost
+// - in crates/core/src/task/state.rs: `(Woken::Submit, Some((now.0 | SCHEDULED) - REF)),`
+// + `(Woken::Nothing, Some((now.0 | SCHEDULED) - REF)),`
+//
+// mutation: start-does-not-acquire
+// - in crates/core/src/task/state.rs: `self.0.fetch_add(SCHEDULED, AcqRel)`
+// + `self.0.fetch_add(SCHEDULED, Release)`
+#[test]
+fn model_wake_by_value_against_poll() {
+    model(|| wake_against_poll(Waker::wake));
+}
+
+/// The body waits for a number that another thread writes before it wakes.
+fn wake_against_poll(wake: fn(Waker)) {
+    let bench = Bench::new();
+    let number = Arc::new(AtomicUsize::new(0));
+    let poll = {
+        let (bench, number) = (bench.clone(), number.clone());
+        move || match number.load(Relaxed) {
+            0 => Poll::Pending,
+            number => Poll::Ready(bench.value(number)),
+        }
+    };
+    let (runnable, mut handle) = bench.task::<Plain, _>(poll);
+    let waker = runnable.task().waker();
+    let other = thread::spawn(move || {
+        number.store(5, Relaxed);
+        wake(waker);
     });
+    run(runnable);
+    other.join().unwrap();
+    bench.run_queue();
+    assert!(
+        matches!(ask(&mut handle), Poll::Ready(Ok(5))),
+        "no poll saw what was written before the wake-up"
+    );
+    bench.assert_gone();
+    bench.assert_outputs(1);
 }
 
 // The second poll comes because of the wake-up, so it may read what the waker wrote, without any atomic.
@@ -66,10 +87,6 @@ fn model_wake_against_poll() {
 // mutation: wake-does-not-release
 // - in crates/core/src/task/state.rs: `self.0.compare_exchange_weak(now, next, AcqRel, Acquire)`
 // + `self.0.compare_exchange_weak(now, next, Acquire, Acquire)`
-//
-// mutation: wake-during-poll-is-lost
-// - in crates/core/src/task/state.rs: `now => (Woken::Nothing, Some((now.0 | SCHEDULED) - REF)),`
-// + `now => (Woken::Nothing, Some(now.0 - REF)),`
 #[test]
 fn model_wake_during_poll_runs_it_again() {
     model(|| {
@@ -236,15 +253,10 @@ fn model_cancel_against_poll() {
             Poll::<Value>::Pending
         };
         let (runnable, mut handle) = bench.task::<Plain, _>(poll);
-        let other = {
-            let (bench, abort) = (bench.clone(), handle.abort_handle());
-            thread::spawn(move || {
-                note.write(5);
-                abort.cancel();
-                bench.run_queue();
-            })
-        };
-        run(runnable);
+        let other = thread::spawn(move || run(runnable));
+        note.write(5);
+        handle.cancel();
+        bench.run_queue();
         other.join().unwrap();
         assert!(matches!(ask(&mut handle), Poll::Ready(Err(TaskError::Cancelled))));
         assert_eq!(*seen.lock().unwrap(), 5);
