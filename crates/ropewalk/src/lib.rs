@@ -21,6 +21,7 @@
 
 mod context;
 mod drive;
+mod inspect;
 mod metrics;
 mod pool;
 mod runtime;
@@ -29,6 +30,7 @@ pub mod strand;
 pub mod task;
 mod wait;
 
+pub use inspect::{Observed, TaskInfo};
 pub use metrics::{Metrics, PoolMetrics, WorkerMetrics, WorkerState};
 pub use pool::{Pool, PoolBuilder};
 pub use runtime::{

@@ -14,6 +14,7 @@ pub use config::{BlockInTask, UnhandledPanic};
 pub use error::RuntimeError;
 pub(crate) use shared::{Shared, hire};
 
+use crate::inspect::TaskInfo;
 use crate::metrics::Metrics;
 use crate::pool::Pool;
 use crate::task::{TaskHandle, spawn_in};
@@ -113,6 +114,18 @@ impl Runtime {
         self.handle.metrics()
     }
 
+    /// Every task that is alive, ordered by id. Tasks spawned meanwhile may be missing.
+    ///
+    /// ```
+    /// let runtime = ropewalk::Runtime::builder().worker_threads(0).build()?;
+    /// let task = ropewalk::task::Builder::new().name("sleeper").spawn_on(&runtime.handle(), std::future::pending::<()>());
+    /// assert!(runtime.tasks()[0].to_string().contains("sleeper"));
+    /// # Ok::<(), ropewalk::RuntimeError>(())
+    /// ```
+    pub fn tasks(&self) -> Vec<TaskInfo> {
+        self.handle.tasks()
+    }
+
     /// Runs one ready task on this thread, for loops that belong to somebody else. False: there is none.
     ///
     /// # Errors
@@ -195,6 +208,11 @@ impl Handle {
     /// As [`Runtime::metrics`].
     pub fn metrics(&self) -> Metrics {
         Metrics::of(&self.shared)
+    }
+
+    /// As [`Runtime::tasks`].
+    pub fn tasks(&self) -> Vec<TaskInfo> {
+        TaskInfo::all(&self.shared)
     }
 }
 

@@ -1,19 +1,19 @@
-//! A worker: the policy of the scheduler in [`Worker::find_next`], and what it does when there is nothing to do.
+//! A worker: the policy of the scheduler in [`Worker::next`], and what it does when there is nothing to do.
 //!
-//! Order of service, and so the bound on waiting (asserted in `tests/starvation.rs`): with `L` = [`LIFO_STREAK`],
-//! `G` = `global_queue_interval`, `C` = the ring's capacity:
+//! Order of service, and so the bound on waiting, in polls of the worker that has the task (asserted in
+//! `tests/starvation.rs`). Let `L` = [`LIFO_STREAK`], `G` = `global_queue_interval`, `C` = the ring's capacity, and
+//! `R(p) = t + ⌈t / (G − 1)⌉` with `t = (p + 1)·(L + 1)`: one turn in `L + 1` is not the LIFO slot's, and of `G` polls at
+//! most one goes to the outside.
 //!
-//! * a task with `p` tasks before it in ring and local queue runs after at most `(p + 1)·(L + 1)·G/(G − 1) + 1` polls of
-//!   its worker;
-//! * a task with `q` tasks before it in the injection queue is taken after at most `(q + 1)·G` polls of any one active
-//!   worker that comes by, and is then run at once or has at most `C` tasks before it;
-//! * a task in the LIFO slot runs before everything else, except that after `L` in a row one other task runs first.
-
-mod follow;
-mod frame;
-mod rest;
-
-pub(crate) use frame::Frame;
+//! * A task with `p` tasks before it in ring and local queue runs at the latest in poll `R(p)` from now. Nothing comes
+//!   before it later. Only if the ring overflows, a task that has `C/2` others of the ring before it goes to the end of the
+//!   injection queue instead, and from there never again (the ring is filled from outside up to one half).
+//! * A task with `q` tasks before it in the injection queue is taken within `(q + 1)·G` polls of any one active worker. It
+//!   runs at once, or has less than `C/2` tasks of the ring before it, and what is in the local queue.
+//! * A pinned task woken elsewhere joins the local queue within `G` polls, behind everything.
+//! * A task in the LIFO slot runs next, but for one poll for the outside and one for the ring. When a task yields, or a
+//!   newer one wants the slot, it becomes the last of the ring.
+//! * A task that yields, or has used up its budget, goes behind everything in slot, ring and local queue.
 
 use super::fibre::Fibres;
 use super::host::Extra;
@@ -48,6 +48,8 @@ pub(crate) struct Worker {
     next: Next,
     /// Runnable pinned tasks, each with the ring's tail when it came: the two queues are one FIFO by position.
     local: UnsafeCell<VecDeque<(u64, Runnable)>>,
+    /// Empty, with room for all of the ring and one more: waking does not allocate.
+    spill: Cell<Vec<Runnable>>,
     cache: UnsafeCell<Cache>,
     /// Polls until the next look outside.
     until_look: Cell<u32>,
@@ -97,6 +99,7 @@ impl Worker {
         Self {
             until_look: Cell::new(0),
             epoch: Cell::new(pool.epoch().wrapping_sub(1)),
+            spill: Cell::new(Vec::with_capacity(ring.capacity() + 1)),
             ring,
             next: Next::new(lifo),
             local: UnsafeCell::default(),
@@ -195,7 +198,7 @@ impl Worker {
         if waiting == 0 {
             return self.pop_pinned_if_first();
         }
-        let share = (waiting / self.pool.active().max(1) + 1).min(self.ring.capacity() / 2);
+        let share = (waiting / self.pool.active().max(1) + 1).min(self.room_to_half() + 1);
         let task = self.pool.injector.pop_into(share, &self.ring);
         if task.is_some() {
             self.station.counters.injected.bump();
@@ -204,6 +207,11 @@ impl Worker {
             self.notify_others(); // what moved to the ring may be stolen there
         }
         task
+    }
+
+    /// What comes from outside stays in the older half of the ring, so that an overflow does not send it back.
+    fn room_to_half(&self) -> usize {
+        (self.ring.capacity() / 2).saturating_sub(self.ring.len())
     }
 
     /// After the inbox was emptied with nothing else to do, its first task is next.
@@ -336,10 +344,14 @@ impl Worker {
         }
     }
 
-    /// A task that ran just now and wants to run again: behind everything. The number of runnable tasks did not change,
-    /// so nobody needs to be woken, unless the slot holds one nobody was woken for.
+    /// A task that ran just now and wants to run again: behind everything, the one in the slot included. The number of
+    /// runnable tasks did not change, so nobody needs to be woken, unless nobody was woken yet for the one in the slot.
     #[inline]
     fn push_back(&self, task: Runnable, kind: Kind) {
+        if let Some(next) = self.lifo.take() {
+            self.push_ring(next);
+            self.notify_others();
+        }
         if kind != Kind::Free {
             return self.push_pinned(task);
         }
@@ -347,9 +359,6 @@ impl Worker {
             return self.pool.inject(task);
         }
         self.push_ring(task);
-        if !self.next.is_empty() {
-            self.notify_others();
-        }
     }
 
     #[inline]
@@ -359,14 +368,23 @@ impl Worker {
         }
     }
 
-    /// The ring is full: its older half goes to the injection queue, where others find it too.
+    /// The ring is full: its newer half and `task` go to the injection queue, where others find them too. The older half
+    /// keeps its turn, or tasks could move back and forth without ever running.
     #[cold]
     fn overflow(&self, task: Runnable) {
-        let mut half = Vec::with_capacity(self.ring.capacity() / 2 + 1);
-        self.ring.take_half(&mut half);
+        let mut tasks = self.spill.take();
+        let head = self.ring.head_position();
+        let kept = self.ring.take_half(&mut tasks);
+        while self.ring.take_half(&mut tasks) > 0 {}
+        let tail = self.ring.tail_position();
+        self.ring.fill(&mut tasks.drain(..kept));
+        // A pinned task stays behind as many as it was behind, at most: nobody gets more before it.
+        let moved = |position: u64| tail + position.saturating_sub(head).min(kept as u64);
+        self.with_local(|local| local.iter_mut().for_each(|(position, _)| *position = moved(*position)));
+        tasks.push(task);
         self.station.counters.overflows.bump();
-        self.pool.inject_batch(&mut half);
-        self.push_ring(task);
+        self.pool.inject_batch(&mut tasks);
+        self.spill.set(tasks);
     }
 
     /// A pinned task of this worker.
