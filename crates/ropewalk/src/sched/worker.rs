@@ -1,4 +1,4 @@
-//! A worker: the policy of the scheduler in [`Worker::next`], and what it does when there is nothing to do.
+//! A worker: the policy of the scheduler in [`Worker::find_next`], and what it does when there is nothing to do.
 //!
 //! Order of service, and so the bound on waiting, in polls of the worker that has the task (asserted in
 //! `tests/starvation.rs`). Let `L` = [`LIFO_STREAK`], `G` = `global_queue_interval`, `C` = the ring's capacity, and
@@ -14,6 +14,12 @@
 //! * A task in the LIFO slot runs next, but for one poll for the outside and one for the ring. When a task yields, or a
 //!   newer one wants the slot, it becomes the last of the ring.
 //! * A task that yields, or has used up its budget, goes behind everything in slot, ring and local queue.
+
+mod follow;
+mod frame;
+mod rest;
+
+pub(crate) use frame::Frame;
 
 use super::fibre::Fibres;
 use super::host::Extra;
@@ -348,7 +354,7 @@ impl Worker {
     /// runnable tasks did not change, so nobody needs to be woken, unless nobody was woken yet for the one in the slot.
     #[inline]
     fn push_back(&self, task: Runnable, kind: Kind) {
-        if let Some(next) = self.lifo.take() {
+        if let Some(next) = self.next.take() {
             self.push_ring(next);
             self.notify_others();
         }
