@@ -1,2 +1,33 @@
-//! The `ropewalk` command.
-fn main() {}
+//! The `ropewalk` command. Without an argument it is the guided tour.
+//!
+//! Exit codes: 0, everything that was checked held; 1, something did not, or the output could not be written; 2, the
+//! arguments make no sense.
+
+mod command;
+mod figure;
+mod heap;
+mod json;
+mod show;
+mod tour;
+
+use command::{Failure, Verdict};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args: Vec<String> =
+        std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+    match command::run(&args) {
+        Ok(Verdict::Held) => ExitCode::SUCCESS,
+        Ok(Verdict::Failed) => ExitCode::from(1),
+        Err(Failure::Usage(what)) => {
+            eprintln!("ropewalk: {what}\nTry `ropewalk --help`.");
+            ExitCode::from(2)
+        }
+        // Who closed the pipe does not want to hear more.
+        Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::from(1),
+        Err(Failure::Output(error)) => {
+            eprintln!("ropewalk: the output could not be written: {error}");
+            ExitCode::from(1)
+        }
+    }
+}

@@ -52,7 +52,7 @@ impl Builder {
             unhandled_panic: UnhandledPanic::Report,
             block_in_task: BlockInTask::Allow,
             observe: false,
-            seed: 0x5EED_0F_0A_12_0BE5,
+            seed: 0x005E_ED0F_0A12_0BE5,
             clock: Arc::new(SystemClock::default()),
             hooks: Hooks::default(),
         };

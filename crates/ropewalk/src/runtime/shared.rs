@@ -194,9 +194,10 @@ impl Shared {
                 Err(reason) => report_left(&pools, &reason.to_string()),
             }
         } else if context::with_worker(|worker| worker.is_none()) {
-            let all_left = pools.iter().fold(true, |left, pool| wait_for_workers(pool) && left);
+            // Every pool is waited for, also after one that some cannot leave.
+            let not_left = pools.iter().filter(|pool| !wait_for_workers(pool)).count();
             let threads = std::mem::take(&mut *self.threads.lock());
-            if all_left {
+            if not_left == 0 {
                 threads.into_iter().for_each(|thread| drop(thread.join()));
             }
         }

@@ -28,6 +28,7 @@ struct State {
 
 /// The workers, boxed so that fibres may point to them.
 struct Crew {
+    #[expect(clippy::vec_box, reason = "a worker keeps its address also when it is dismissed")]
     workers: Vec<Box<Worker>>,
     random: u64,
 }

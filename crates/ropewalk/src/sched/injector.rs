@@ -15,9 +15,8 @@
 //!    occupy, however they lie. Both lists have room for all of them. Hence a push that keeps within the reserve finds a
 //!    spare block, and neither push nor pop allocates.
 //! 4. No entry is dropped, and no code of a user runs, under the lock.
-//! 5. `closed` is never taken back. Once it is set nothing is added, so what is drained then is all there will ever be.
 //!
-//! Each task is queued at most once and each slab page reserves for its tasks, so in the runtime (3) always applies. Who
+//! A push always succeeds: whoever ends a pool sees to it that nothing comes any more, not this queue. Each task is queued at most once and each slab page reserves for its tasks, so in the runtime (3) always applies. Who
 //! pushes beyond the reserve pays with an allocation; nothing is lost.
 
 use super::entry::Entry;
@@ -33,10 +32,6 @@ mod tests;
 const BLOCK: usize = if cfg!(loom) { 2 } else { 64 };
 
 type Block<T> = Box<[Option<T>; BLOCK]>;
-
-/// The queue was closed: what was pushed is still with the caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Closed;
 
 /// A FIFO into which every thread may push and from which every thread may pop.
 pub(crate) struct Injector<T> {
@@ -54,15 +49,14 @@ struct Queue<T> {
     len: usize,
     reserved: usize,
     blocks: usize,
-    closed: bool,
 }
 
 impl<T> Injector<T> {
     /// An empty queue with no reserve.
     pub(crate) fn new() -> Self {
         let (chain, spare) = (VecDeque::new(), Vec::new());
-        let (first, last, len, reserved, blocks, closed) = (0, BLOCK, 0, 0, 0, false);
-        let queue = Queue { chain, spare, first, last, len, reserved, blocks, closed };
+        let (first, last, len, reserved, blocks) = (0, BLOCK, 0, 0, 0);
+        let queue = Queue { chain, spare, first, last, len, reserved, blocks };
         Injector { len: Padded(AtomicUsize::new(0)), queue: Padded(Lock::new(queue)) }
     }
 
@@ -84,27 +78,18 @@ impl<T> Injector<T> {
         queue.spare.extend(fresh);
     }
 
-    /// Adds an entry behind all others. A closed queue gives it back.
-    pub(crate) fn push(&self, entry: T) -> Result<(), T> {
+    /// Adds an entry behind all others.
+    pub(crate) fn push(&self, entry: T) {
         let mut queue = self.queue.lock();
-        if queue.closed {
-            drop(queue);
-            return Err(entry);
-        }
         queue.put(entry);
         self.unlock(queue);
-        Ok(())
     }
 
-    /// Moves all `entries` to the end of the queue, in their order. A closed queue takes none.
-    pub(crate) fn push_batch(&self, entries: &mut Vec<T>) -> Result<(), Closed> {
+    /// Moves all `entries` to the end of the queue, in their order and with nothing between them.
+    pub(crate) fn push_batch(&self, entries: &mut Vec<T>) {
         let mut queue = self.queue.lock();
-        if queue.closed {
-            return Err(Closed);
-        }
         queue.put_all(entries);
         self.unlock(queue);
-        Ok(())
     }
 
     /// Takes the oldest entry.
@@ -116,21 +101,6 @@ impl<T> Injector<T> {
         let entry = queue.take();
         self.unlock(queue);
         entry
-    }
-
-    /// Moves the oldest entries into `into`, as many as its spare capacity holds, and says how many.
-    pub(crate) fn pop_batch(&self, into: &mut Vec<T>) -> usize {
-        let spare = into.capacity() - into.len();
-        if spare == 0 || self.is_empty() {
-            return 0;
-        }
-        let mut queue = self.queue.lock();
-        let count = queue.take_runs(spare, |run| {
-            into.extend(run.iter_mut().filter_map(Option::take));
-            run.len()
-        });
-        self.unlock(queue);
-        count
     }
 
     /// Takes the `most` oldest entries: the first is returned, the others are appended to `ring` as far as it has room.
@@ -146,16 +116,6 @@ impl<T> Injector<T> {
         queue.take_runs(most - 1, |run| ring.fill(&mut run.iter_mut().filter_map(Option::take)));
         self.unlock(queue);
         first
-    }
-
-    /// Refuses what is pushed from now on. What is in the queue stays there.
-    pub(crate) fn close(&self) {
-        self.queue.lock().closed = true;
-    }
-
-    /// Takes what is there, one after the other, each outside the lock. After [`close`](Self::close) that is everything.
-    pub(crate) fn drain(&self) -> impl Iterator<Item = T> {
-        std::iter::from_fn(|| self.pop())
     }
 
     /// How many entries there are, about. Zero means that each push which happens before this call has found its taker:
@@ -221,18 +181,17 @@ impl<T> Queue<T> {
         entry
     }
 
-    /// Takes up to `most` entries, the oldest first, and says how many: `deliver` gets them block by block, moves out as
-    /// many of the first as it can, and says how many that were. It ends when `deliver` moves none.
-    fn take_runs(&mut self, most: usize, mut deliver: impl FnMut(&mut [Option<T>]) -> usize) -> usize {
-        let mut taken = 0;
+    /// Takes up to `most` entries, the oldest first: `deliver` gets them block by block, moves out as many of the first as
+    /// it can, and says how many that were. It ends when `deliver` moves none.
+    fn take_runs(&mut self, mut most: usize, mut deliver: impl FnMut(&mut [Option<T>]) -> usize) {
         loop {
-            let run = self.oldest(most - taken);
+            let run = self.oldest(most);
             let count = if run.is_empty() { 0 } else { deliver(run) };
             if count == 0 {
-                return taken;
+                return;
             }
             self.took(count);
-            taken += count;
+            most -= count;
         }
     }
 

@@ -134,10 +134,4 @@ impl<T: Entry> Thief<T> {
         // SAFETY: exchanged; the Acquire is ordered after the put, a Release.
         unsafe { Slot::entry(stale) }
     }
-
-    /// There is nothing in it. As with any glance, it may be filled the next moment; an entry whose `put` happens before
-    /// this call is seen, unless it has been taken.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.slot.raw.load(Relaxed).is_null()
-    }
 }

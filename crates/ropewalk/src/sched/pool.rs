@@ -92,23 +92,20 @@ impl Pool {
 
     /// Queues a task from outside the pool's workers.
     pub(crate) fn inject(&self, task: Runnable) {
-        self.injector.push(task).unwrap_or_else(|_| unreachable!("the injection queue is never closed"));
+        self.injector.push(task);
         self.notify();
     }
 
     pub(crate) fn inject_batch(&self, tasks: &mut Vec<Runnable>) {
         if !tasks.is_empty() {
-            self.injector
-                .push_batch(tasks)
-                .unwrap_or_else(|_| unreachable!("the injection queue is never closed"));
+            self.injector.push_batch(tasks);
             self.notify();
         }
     }
 
     /// Sends a pinned task to the worker it belongs to.
     pub(crate) fn send_home(&self, home: usize, task: Runnable) {
-        let station = self.station(home);
-        station.inbox.push(task).unwrap_or_else(|_| unreachable!("an inbox is never closed"));
+        self.station(home).inbox.push(task);
         self.unpark(home);
     }
 

@@ -159,13 +159,13 @@ impl Worker {
         if left == 0 {
             self.until_look.set(self.pool.config.global_queue_interval - 1);
             self.look_around();
-            if let Some(task) = self.from_outside() {
+            if let Some(task) = self.fetch_outside() {
                 return Some(task);
             }
         } else {
             self.until_look.set(left - 1);
         }
-        self.own().or_else(|| self.from_outside()).or_else(|| self.search())
+        self.own().or_else(|| self.fetch_outside()).or_else(|| self.search())
     }
 
     #[inline]
@@ -193,7 +193,7 @@ impl Worker {
     }
 
     /// Pinned tasks woken elsewhere join the local queue; a fair share of the injection queue joins the ring.
-    fn from_outside(&self) -> Option<Runnable> {
+    fn fetch_outside(&self) -> Option<Runnable> {
         while let Some(task) = self.station.inbox.pop() {
             self.push_pinned(task);
         }
@@ -234,7 +234,7 @@ impl Worker {
         self.searching.set(Some(searching));
         self.station.counters.searches.bump();
         let found = (0..SEARCH_ROUNDS).find_map(|round| self.rob_all(round == 0));
-        found.or_else(|| self.from_outside())
+        found.or_else(|| self.fetch_outside())
     }
 
     /// One pass over all others, starting at a random one.

@@ -7,8 +7,9 @@
 //! * **L3** Counts are [`real`] atomics: they order nothing, so they hide no missing order. They are compared when all
 //!   threads were joined.
 
+use super::watch::Witness;
+use crate::prim::Lock;
 use crate::prim::real::{AtomicUsize, Ordering::Relaxed};
-use crate::prim::{Lock, UnsafeCell};
 use crate::task::{
     Async, Birth, Body, Header, Host, PanicInfo, Ran, Runnable, TaskError, TaskHandle, TaskId, emplace,
     layout,
@@ -21,47 +22,7 @@ use std::panic::Location;
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Wake, Waker};
-
-/// A plain number that two threads share: only who comes after the writer may read it.
-pub(super) struct Note(UnsafeCell<usize>);
-
-// SAFETY: this is what the tests are about: the code under test must keep writer and readers apart.
-unsafe impl Sync for Note {}
-
-impl Note {
-    pub(super) fn new() -> Self {
-        Self(UnsafeCell::new(0))
-    }
-
-    pub(super) fn read(&self) -> usize {
-        // SAFETY: see `Sync`: checked, not assumed.
-        self.0.with(|number| unsafe { *number })
-    }
-
-    pub(super) fn write(&self, value: usize) {
-        // SAFETY: see `Sync`: checked, not assumed.
-        self.0.with_mut(|number| unsafe { *number = value });
-    }
-}
-
-/// Says whether the end of something came after every use of it (L2).
-pub(super) struct Witness(Note);
-
-impl Witness {
-    pub(super) fn new() -> Self {
-        Self(Note::new())
-    }
-
-    pub(super) fn used(&self) {
-        assert_eq!(self.0.read(), 0, "used after its end");
-    }
-
-    fn ended(&self) {
-        assert_eq!(self.0.read(), 0, "ended twice");
-        self.0.write(1);
-    }
-}
+use std::task::{Context, Poll, Waker};
 
 /// What happened to the task so far.
 #[derive(Default)]
@@ -119,6 +80,13 @@ impl Bench {
     /// An output that counts its drop.
     pub(super) fn value(self: &Arc<Self>, number: usize) -> Value {
         Value { number, _mark: self.mark(Part::Output) }
+    }
+
+    /// A task in the host `H` that is over after one poll, with a value of 5.
+    #[track_caller]
+    pub(super) fn short<H: Host<Extra = Mark>>(self: &Arc<Self>) -> (Runnable, TaskHandle<Value>) {
+        let bench = self.clone();
+        self.task::<H, _>(move || Poll::Ready(bench.value(5)))
     }
 
     /// As [`task`](Self::task), for any body.
@@ -352,27 +320,4 @@ pub(super) fn ask(handle: &mut TaskHandle<Value>) -> Poll<Result<usize, TaskErro
 pub(super) fn ask_for(handle: &mut TaskHandle<Value>, waker: &Waker) -> Poll<Result<usize, TaskError>> {
     let answer = Pin::new(handle).poll(&mut Context::from_waker(waker));
     answer.map(|end| end.map(|value| value.number))
-}
-
-/// Somebody who waits, but is no task.
-pub(super) struct Bell {
-    pub(super) rung: AtomicUsize,
-    witness: Witness,
-}
-
-impl Bell {
-    pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self { rung: AtomicUsize::new(0), witness: Witness::new() })
-    }
-}
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.witness.used();
-        self.rung.fetch_add(1, Relaxed);
-    }
 }

@@ -1,15 +1,20 @@
 //! What proves the task cell.
 //!
-//! * `wake` and `end`: races, two or three threads at a time, under loom, shuttle and as plain threads. Above each stand
-//!   the changes of the code that it must notice (`ci/mutate` tries them).
-//! * `lifecycle`: every order of the things that can happen to a task, on one thread, beside a small reference model.
+//! * `wake`, `cancel`, `join` and `end`: races, two or three threads at a time, under loom, shuttle and as plain threads.
+//!   Above each stand the changes of the code that it must notice (`ci/mutate` tries them).
+//! * `lifecycle`: every order of the things that can happen to a task, on one thread, beside the model in `reference`.
 //! * `unit`: sizes, texts, and what a single call promises.
-//! * `lab`: the host in which the tasks under test live.
+//! * `lab`: the host in which the tasks under test live; `watch`: what watches them there.
 
+mod cancel;
 mod end;
+mod join;
 mod lab;
 #[cfg(all(feature = "std", not(any(loom, shuttle))))]
 mod lifecycle;
+#[cfg(all(feature = "std", not(any(loom, shuttle))))]
+mod reference;
 #[cfg(not(any(loom, shuttle)))]
 mod unit;
 mod wake;
+mod watch;

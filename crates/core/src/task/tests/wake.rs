@@ -1,6 +1,7 @@
-//! Races up to the end of a task: wake-ups, cancellations and yields against each other and against the poll.
+//! Races up to the end of a task: wake-ups against each other, against the poll and against yields.
 
-use super::lab::{Bench, Lab, Note, Value, ask, run};
+use super::lab::{Bench, Lab, Value, ask, run};
+use super::watch::Note;
 use crate::prim::real::Ordering::Relaxed as Count;
 use crate::prim::{Arc, AtomicUsize, Ordering::Relaxed, model, thread};
 use crate::task::{Ran, TaskError};
@@ -199,68 +200,6 @@ fn model_wakers_used_up_in_three_ways() {
         bench.run_queue();
         let polls = bench.tally.polls.load(Count);
         assert!((2..=3).contains(&polls), "two wake-ups, {} polls", polls - 1);
-        bench.assert_gone();
-    });
-}
-
-/// A body that nothing ends but a cancellation, before which the canceller leaves a note.
-struct Reader(Arc<Note>, Arc<std::sync::Mutex<usize>>);
-
-impl Drop for Reader {
-    fn drop(&mut self) {
-        *self.1.lock().unwrap() = self.0.read();
-    }
-}
-
-// The body is dropped because of the cancellation, so its destructor may read what the canceller wrote, also if the task
-// was scheduled already, or running.
-//
-// mutation: start-does-not-acquire
-// - in crates/core/src/task/state.rs: `self.0.fetch_add(SCHEDULED, AcqRel)`
-// + `self.0.fetch_add(SCHEDULED, Release)`
-//
-// mutation: load-does-not-acquire
-// - in crates/core/src/task/state.rs: `Snapshot(self.0.load(Acquire))`
-// + `Snapshot(self.0.load(Relaxed))`
-//
-// mutation: cancel-does-not-release
-// - in crates/core/src/task/state.rs: `self.0.compare_exchange_weak(now, next, AcqRel, Acquire)`
-// + `self.0.compare_exchange_weak(now, next, Acquire, Acquire)`
-//
-// mutation: cancel-of-a-running-task-is-lost
-// - in crates/core/src/task/state.rs: `(answer, Some(now.0 | why | SCHEDULED))`
-// + `(answer, Some(now.0 | why | if now.is_running() { 0 } else { SCHEDULED }))`
-//
-// mutation: cancel-submits-a-running-task
-// - in crates/core/src/task/state.rs: `let answer = if now.is_idle() {`
-// + `let answer = if !now.is_scheduled() {`
-//
-// mutation: cancel-submits-a-scheduled-task
-// - in crates/core/src/task/state.rs: `let answer = if now.is_idle() {`
-// + `let answer = if !now.is_running() {`
-//
-// mutation: cancel-does-not-submit
-// - in crates/core/src/task/handle.rs: `if self.header().state.cancel(shutdown) == Woken::Submit {`
-// + `if self.header().state.cancel(shutdown) == Woken::Free {`
-#[test]
-fn model_cancel_against_poll() {
-    model(|| {
-        let bench = Bench::new();
-        let (note, seen) = (Arc::new(Note::new()), Arc::new(std::sync::Mutex::new(0)));
-        let reader = Reader(note.clone(), seen.clone());
-        let poll = move || {
-            let _owns = &reader;
-            Poll::<Value>::Pending
-        };
-        let (runnable, mut handle) = bench.task::<Plain, _>(poll);
-        let other = thread::spawn(move || run(runnable));
-        note.write(5);
-        handle.cancel();
-        bench.run_queue();
-        other.join().unwrap();
-        assert!(matches!(ask(&mut handle), Poll::Ready(Err(TaskError::Cancelled))));
-        assert_eq!(*seen.lock().unwrap(), 5);
-        assert!(bench.tally.polls.load(Count) <= 1, "polled after it was cancelled");
         bench.assert_gone();
     });
 }

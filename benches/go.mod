@@ -1,0 +1,3 @@
+module ropewalk.bench
+
+go 1.21

@@ -1,0 +1,21 @@
+//! chained_spawn on tokio.
+
+use crate::meter::{Meter, Sample};
+use smol::channel::{Sender, bounded};
+use tokio::runtime::Runtime;
+
+pub fn run(rt: &Runtime, meter: Meter) -> Sample {
+    meter.measure(|links| {
+        let (last, end) = bounded(1);
+        drop(rt.spawn(async move { link(links, last) }));
+        rt.block_on(end.recv()).unwrap();
+    })
+}
+
+fn link(left: u64, last: Sender<()>) {
+    if left == 0 {
+        last.try_send(()).unwrap();
+    } else {
+        drop(tokio::spawn(async move { link(left - 1, last) }));
+    }
+}

@@ -1,0 +1,117 @@
+//! From samples to one figure per row and peer: the median over the rounds.
+
+use super::Samples;
+use crate::meter::{Sample, median};
+use crate::peers::Peer;
+use crate::targets::{ROWS, Row, Source};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A row's figure for one peer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figure {
+    pub median: f64,
+    pub min: f64,
+    pub max: f64,
+    /// CPU time of the whole process per operation, nanoseconds.
+    pub cpu_ns_per_op: Option<f64>,
+    pub samples: Vec<f64>,
+}
+
+/// All figures, by row and peer.
+#[derive(Debug, Default)]
+pub struct Figures(BTreeMap<&'static str, BTreeMap<Peer, Figure>>);
+
+impl Figures {
+    pub fn of(samples: &Samples) -> Self {
+        let mut figures = Self::default();
+        for row in ROWS {
+            for peer in Peer::ALL {
+                if let Some(figure) = figure(row, peer, samples) {
+                    figures.0.entry(row.name).or_default().insert(peer, figure);
+                }
+            }
+        }
+        figures
+    }
+
+    /// The rows that were measured, in the order of the report.
+    pub fn rows(&self) -> impl Iterator<Item = &'static Row> {
+        ROWS.iter().filter(|row| self.0.contains_key(row.name))
+    }
+
+    /// The peers of a row.
+    pub fn peers(&self, row: &str) -> impl Iterator<Item = (Peer, &Figure)> {
+        self.0.get(row).into_iter().flatten().map(|(&peer, figure)| (peer, figure))
+    }
+
+    pub fn get(&self, row: &str, peer: Peer) -> Option<&Figure> {
+        self.0.get(row)?.get(&peer)
+    }
+
+    #[cfg(test)]
+    pub fn with(mut self, row: &'static str, peer: Peer, value: f64) -> Self {
+        self.0.entry(row).or_default().insert(peer, Figure::of_values(vec![value], None));
+        self
+    }
+}
+
+impl Figure {
+    fn of_values(samples: Vec<f64>, cpu_ns_per_op: Option<f64>) -> Self {
+        let mut sorted = samples.clone();
+        let median = median(&mut sorted);
+        Self { median, min: sorted[0], max: sorted[sorted.len() - 1], cpu_ns_per_op, samples }
+    }
+}
+
+fn figure(row: &Row, peer: Peer, samples: &Samples) -> Option<Figure> {
+    let of = |problem| samples.good.get(&(problem, peer)).map(Vec::as_slice);
+    match row.source {
+        Source::Value(problem) => {
+            let samples = of(problem)?;
+            Some(Figure::of_values(samples.iter().map(|sample| sample.value).collect(), cpu(samples)))
+        }
+        Source::Extra(problem, field) => {
+            let values: Vec<f64> =
+                of(problem)?.iter().filter_map(|sample| sample.extra.get(field).copied()).collect();
+            (!values.is_empty()).then(|| Figure::of_values(values, None))
+        }
+        Source::Ratio(problem, base) => {
+            let pairs = of(problem)?.iter().zip(of(base)?);
+            Some(Figure::of_values(pairs.map(|(sample, base)| sample.value / base.value).collect(), None))
+        }
+    }
+}
+
+fn cpu(samples: &[Sample]) -> Option<f64> {
+    let mut values: Vec<f64> = samples.iter().filter_map(|sample| sample.cpu_ns_per_op).collect();
+    (!values.is_empty()).then(|| median(&mut values))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(value: f64) -> Sample {
+        Sample {
+            value,
+            unit: "M/s".into(),
+            cpu_ns_per_op: Some(value * 2.0),
+            ops: 1,
+            seconds: 1.0,
+            extra: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn a_figure_is_the_median_and_a_ratio_is_taken_round_by_round() {
+        let mut samples = Samples::default();
+        samples.good.insert(("spawn_many_work_1w", Peer::Smol), [1.0, 2.0, 1.0].map(sample).to_vec());
+        samples.good.insert(("spawn_many_work_2w", Peer::Smol), [2.0, 3.0, 1.8].map(sample).to_vec());
+        let figures = Figures::of(&samples);
+        let two = figures.get("spawn_many_work_2w", Peer::Smol).unwrap();
+        assert_eq!((two.median, two.min, two.max, two.cpu_ns_per_op), (2.0, 1.8, 3.0, Some(4.0)));
+        assert_eq!(figures.get("spawn_many_speed_up", Peer::Smol).unwrap().median, 1.8);
+        assert_eq!(figures.rows().count(), 3);
+    }
+}

@@ -1,0 +1,43 @@
+//! One measurement in its own process, with a limit on how long it may take.
+
+use crate::meter::{Sample, Speed};
+use crate::peers::Peer;
+use crate::problems::Problem;
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// Far more than any measurement needs: whoever takes longer hangs.
+fn limit(speed: Speed) -> Duration {
+    Duration::from_secs(speed.pick(90, 20))
+}
+
+/// Runs `bench one` and reads its line. The reader sleeps meanwhile, so that measuring disturbs nobody.
+pub fn measure(problem: &Problem, peer: Peer, speed: Speed) -> Result<Sample, String> {
+    let this = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut command = Command::new(this);
+    command.args(["one", problem.name, peer.name()]);
+    if speed == Speed::Quick {
+        command.arg("--quick");
+    }
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(|error| error.to_string())?;
+    let mut stdout = child.stdout.take().expect("stdout is piped");
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut text = String::new();
+        let _ = sender.send(stdout.read_to_string(&mut text).map(|_| text));
+    });
+    let answer = receiver.recv_timeout(limit(speed));
+    if answer.is_err() {
+        let _ = child.kill();
+    }
+    let status = child.wait().map_err(|error| error.to_string())?;
+    match answer {
+        Err(_) => Err(format!("no answer within {} s", limit(speed).as_secs())),
+        Ok(_) if !status.success() => Err(format!("it ended with {status}")),
+        Ok(Err(error)) => Err(error.to_string()),
+        Ok(Ok(line)) => serde_json::from_str(&line).map_err(|error| format!("not a sample: {error}")),
+    }
+}

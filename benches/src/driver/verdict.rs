@@ -1,0 +1,156 @@
+//! What the figures mean for us: how far from the best peer and from tokio, whether the target's ratio is reached, and
+//! whether the rule holds that no row is slower than the better of tokio and smol.
+
+use super::figures::Figures;
+use crate::peers::Peer;
+use crate::targets::Row;
+use serde::Serialize;
+
+/// Us against one other: its figure and ours divided by it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Against {
+    #[serde(serialize_with = "by_name")]
+    pub peer: Peer,
+    pub figure: f64,
+    pub ratio: Option<f64>,
+}
+
+/// The target as a ratio to a peer of the same run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Goal {
+    pub against: Option<Against>,
+    /// What `ours / theirs` (or, of a row judged as it is, ours) must reach.
+    pub target: f64,
+    pub stretch: Option<f64>,
+    pub met: Option<bool>,
+    pub stretch_met: Option<bool>,
+}
+
+/// One row's verdict.
+#[derive(Debug, Serialize)]
+pub struct Verdict {
+    #[serde(skip)]
+    pub row: &'static Row,
+    pub ours: Option<f64>,
+    pub best: Option<Against>,
+    pub tokio: Option<Against>,
+    pub goal: Option<Goal>,
+    /// At least as good as the better of tokio and smol.
+    pub floor_held: Option<bool>,
+}
+
+fn by_name<S: serde::Serializer>(peer: &Peer, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(peer.name())
+}
+
+pub fn judge(figures: &Figures) -> Vec<Verdict> {
+    figures.rows().map(|row| judge_row(row, figures)).collect()
+}
+
+fn judge_row(row: &'static Row, figures: &Figures) -> Verdict {
+    let ours = figures.get(row.name, Peer::Ropewalk).map(|figure| figure.median);
+    let floor = best_of(row, ours, figures, Peer::is_floor);
+    Verdict {
+        row,
+        ours,
+        best: best_of(row, ours, figures, Peer::is_rival),
+        tokio: best_of(row, ours, figures, Peer::is_tokio),
+        goal: goal(row, ours, figures),
+        floor_held: floor.and_then(|floor| floor.ratio).map(|ratio| row.better.reaches(ratio, 1.0)),
+    }
+}
+
+/// The best of the peers that `counts`.
+fn best_of(row: &Row, ours: Option<f64>, figures: &Figures, counts: fn(Peer) -> bool) -> Option<Against> {
+    let rivals = figures.peers(row.name).filter(|&(peer, _)| counts(peer));
+    let best = rivals.reduce(|a, b| if row.better.reaches(a.1.median, b.1.median) { a } else { b });
+    best.map(|(peer, figure)| Against::new(peer, figure.median, ours))
+}
+
+/// The target of a row: as it is, or against the best named peer that was measured.
+fn goal(row: &Row, ours: Option<f64>, figures: &Figures) -> Option<Goal> {
+    let target = row.target?;
+    if row.absolute {
+        return Some(Goal::new(row, None, ours, target, row.stretch));
+    }
+    let their_row = row.named_in.unwrap_or(row.name);
+    let (against, set) = row.named.iter().find_map(|&(peer, set)| {
+        let figure = figures.get(their_row, peer)?;
+        Some((Against::new(peer, figure.median, ours), set))
+    })?;
+    Some(Goal::new(row, Some(against), against.ratio, target / set, row.stretch.map(|stretch| stretch / set)))
+}
+
+impl Against {
+    fn new(peer: Peer, figure: f64, ours: Option<f64>) -> Self {
+        Self { peer, figure, ratio: ours.map(|ours| ours / figure) }
+    }
+}
+
+impl Goal {
+    fn new(
+        row: &Row,
+        against: Option<Against>,
+        reached: Option<f64>,
+        target: f64,
+        stretch: Option<f64>,
+    ) -> Self {
+        let met = |bound: f64| reached.map(|reached| row.better.reaches(reached, bound));
+        Self { against, target, stretch, met: met(target), stretch_met: stretch.and_then(met) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(figures: Figures, row: &str) -> Verdict {
+        judge(&figures).into_iter().find(|verdict| verdict.row.name == row).unwrap()
+    }
+
+    #[test]
+    fn a_target_is_a_ratio_to_the_named_peer_of_the_same_run() {
+        // Set at 35 beside may's 68: on a machine half as fast, 70 beside 136 is the same.
+        let figures = |ours| {
+            Figures::default()
+                .with("yield_same", Peer::Ropewalk, ours)
+                .with("yield_same", Peer::May, 136.0)
+                .with("yield_same", Peer::TokioCt, 400.0)
+        };
+        let verdict = of(figures(69.0), "yield_same");
+        assert_eq!(verdict.goal.unwrap().met, Some(true));
+        assert_eq!(verdict.best.unwrap().peer, Peer::May);
+        assert_eq!(verdict.tokio.unwrap().ratio, Some(69.0 / 400.0));
+        assert_eq!(verdict.floor_held, Some(true));
+        assert_eq!(of(figures(71.0), "yield_same").goal.unwrap().met, Some(false));
+        assert_eq!(of(figures(401.0), "yield_same").floor_held, Some(false));
+    }
+
+    #[test]
+    fn the_next_best_named_peer_counts_when_the_best_is_missing() {
+        let figures = Figures::default()
+            .with("chained_spawn", Peer::Ropewalk, 60.0)
+            .with("chained_spawn", Peer::TokioCt, 100.0)
+            .with("chained_spawn", Peer::Rayon, 207.0);
+        let goal = of(figures, "chained_spawn").goal.unwrap();
+        assert_eq!(goal.against.unwrap().peer, Peer::Rayon);
+        assert_eq!(goal.met, Some(true));
+    }
+
+    #[test]
+    fn more_is_better_for_rates_and_speed_up_is_judged_as_it_is() {
+        let figures = Figures::default()
+            .with("spawn_many_outside", Peer::Ropewalk, 4.9)
+            .with("spawn_many_outside", Peer::Rayon, 1.4)
+            .with("spawn_many_speed_up", Peer::Ropewalk, 1.92);
+        assert_eq!(of(figures, "spawn_many_outside").goal.unwrap().met, Some(false));
+        let figures = Figures::default().with("spawn_many_speed_up", Peer::Ropewalk, 1.92);
+        assert_eq!(of(figures, "spawn_many_speed_up").goal.unwrap().met, Some(true));
+    }
+
+    #[test]
+    fn without_us_nothing_is_judged() {
+        let verdict = of(Figures::default().with("yield_same", Peer::May, 70.0), "yield_same");
+        assert_eq!((verdict.goal.unwrap().met, verdict.floor_held), (None, None));
+    }
+}

@@ -1,0 +1,50 @@
+//! The Go peer: a small program per problem folder (`<problem>/go.go`), built with the `go` on the PATH into a folder
+//! beside this binary, and run as it is. It prints the same line of JSON.
+
+use crate::meter::{Sample, Speed};
+use crate::problems::Problem;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What `go version` says, or why there is no Go.
+pub fn version() -> Result<String, String> {
+    let output = Command::new("go").arg("version").output().map_err(|_| "no `go` on the PATH".to_string())?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.split_whitespace().nth(2).map(String::from).ok_or_else(|| "`go version` says nothing".into())
+}
+
+/// Builds the program of `problem`; Go's own cache makes this cheap when nothing changed.
+pub fn build(problem: &Problem) -> Result<PathBuf, String> {
+    version()?;
+    let program = binaries()?.join(problem.dir);
+    let status = Command::new("go")
+        .args(["build", "-buildvcs=false", "-o"])
+        .arg(&program)
+        .arg(format!("./src/{}", problem.dir))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdout(Stdio::null())
+        .status();
+    match status {
+        Ok(status) if status.success() => Ok(program),
+        _ => Err(format!("go build ./src/{} failed", problem.dir)),
+    }
+}
+
+fn binaries() -> Result<PathBuf, String> {
+    let this = std::env::current_exe().map_err(|error| format!("where is this binary? {error}"))?;
+    let folder = this.parent().unwrap_or(Path::new(".")).join("bench-go");
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
+    Ok(folder)
+}
+
+/// Runs the program of `problem`.
+pub fn measure(problem: &Problem, speed: Speed) -> Result<Sample, String> {
+    let output = Command::new(build(problem)?)
+        .args([problem.name, &problem.workers.to_string(), speed.pick("full", "quick")])
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| error.to_string())?;
+    serde_json::from_slice(&output.stdout)
+        .map_err(|error| format!("the Go program printed no sample: {error}"))
+}

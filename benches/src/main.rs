@@ -1,0 +1,61 @@
+//! Side-by-side measurements of runtimes: `bench one PROBLEM PEER` measures one pair in this process and prints one JSON
+//! line; `bench run` starts such a process for every pair, round by round, and reports medians, ratios and verdicts.
+
+mod alloc;
+mod cli;
+mod count;
+mod driver;
+mod go;
+mod meter;
+mod peers;
+mod problems;
+mod targets;
+
+mod chained_spawn;
+mod mem_task;
+mod spawn_join_one;
+mod spawn_many_inside;
+mod spawn_many_outside;
+mod yield_many;
+mod yield_same;
+
+use cli::Command;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match Command::parse(std::env::args().skip(1)) {
+        Ok(Command::One(one)) => measure_one(&one),
+        Ok(Command::Run(run)) => driver::run(&run),
+        Ok(Command::List) => list(),
+        Ok(Command::Help) => {
+            println!("{}", cli::USAGE);
+            ExitCode::SUCCESS
+        }
+        Err(reason) => {
+            eprintln!("bench: {reason}\n\n{}", cli::USAGE);
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Measures, prints, and leaves at once: tearing a runtime down is not part of any row.
+fn measure_one(one: &cli::One) -> ExitCode {
+    match one.problem.measure(one.peer, one.speed) {
+        Ok(sample) => {
+            println!("{}", serde_json::to_string(&sample).expect("a sample is plain data"));
+            std::process::exit(0)
+        }
+        Err(reason) => {
+            eprintln!("bench: {} on {}: {reason}", one.problem.name, one.peer);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn list() -> ExitCode {
+    for problem in problems::ALL {
+        let peers: Vec<String> = problem.peers.iter().map(ToString::to_string).collect();
+        println!("{:<22} {}\n{:<22} peers: {}", problem.name, problem.about, "", peers.join(", "));
+    }
+    ExitCode::SUCCESS
+}

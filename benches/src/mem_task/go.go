@@ -1,0 +1,77 @@
+// mem_task in Go: goroutines parked in a receive. The heap figure is what the runtime says it gave to objects and to
+// stacks, both of which live in its own heap.
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"runtime"
+	"sync/atomic"
+
+	"ropewalk.bench/src/measure"
+)
+
+const (
+	warm = 2000
+	wave = 100
+)
+
+var (
+	parked  atomic.Uint64
+	forever = make(chan struct{})
+)
+
+func main() {
+	run := measure.Start()
+	tasks := run.Pick(200_000, 20_000)
+	park(warm)
+	heap, resident, allocations := footprint()
+	park(tasks)
+	heapAfter, residentAfter, allocationsAfter := footprint()
+	measure.Sample{
+		Value: (heapAfter - heap) / float64(tasks),
+		Unit:  "B",
+		Ops:   tasks,
+		Extra: map[string]float64{
+			"rss":         (residentAfter - resident) / float64(tasks),
+			"allocations": (allocationsAfter - allocations) / float64(tasks),
+		},
+	}.Print()
+}
+
+func park(tasks uint64) {
+	for i := uint64(0); i < tasks/wave; i++ {
+		goal := parked.Load() + wave
+		for j := 0; j < wave; j++ {
+			go func() {
+				parked.Add(1)
+				<-forever
+			}()
+		}
+		for parked.Load() < goal {
+			runtime.Gosched()
+		}
+	}
+}
+
+func footprint() (heap, resident, allocations float64) {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return float64(stats.HeapAlloc + stats.StackInuse), residentBytes(), float64(stats.Mallocs)
+}
+
+// residentBytes reads the exact sum over the mappings, as mem_task/mod.rs does.
+func residentBytes() float64 {
+	rollup, err := os.ReadFile("/proc/self/smaps_rollup")
+	if err != nil {
+		panic(err)
+	}
+	for _, line := range bytes.Split(rollup, []byte("\n")) {
+		var kib float64
+		if n, _ := fmt.Sscanf(string(line), "Rss: %f kB", &kib); n == 1 {
+			return kib * 1024
+		}
+	}
+	panic("no Rss in smaps_rollup")
+}

@@ -1,0 +1,143 @@
+//! The peers and how each is set up: as its documentation says is best for the rows at hand. No row here does I/O or
+//! waits for a time, so runtimes that let one leave those drivers out are built without them.
+
+use async_executor::StaticExecutor;
+use smol::Executor;
+use std::fmt;
+use std::future::{Future, pending};
+use std::str::FromStr;
+use std::thread;
+
+/// Who is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Peer {
+    Ropewalk,
+    RopewalkCt,
+    TokioMt,
+    TokioCt,
+    Smol,
+    SmolStatic,
+    May,
+    Rayon,
+    Go,
+    Limit,
+}
+
+impl Peer {
+    pub const ALL: [Self; 10] = [
+        Self::Ropewalk,
+        Self::RopewalkCt,
+        Self::TokioMt,
+        Self::TokioCt,
+        Self::Smol,
+        Self::SmolStatic,
+        Self::May,
+        Self::Rayon,
+        Self::Go,
+        Self::Limit,
+    ];
+
+    /// The name used in commands and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ropewalk => "ropewalk",
+            Self::RopewalkCt => "ropewalk-ct",
+            Self::TokioMt => "tokio-mt",
+            Self::TokioCt => "tokio-ct",
+            Self::Smol => "smol",
+            Self::SmolStatic => "smol-static",
+            Self::May => "may",
+            Self::Rayon => "rayon",
+            Self::Go => "go",
+            Self::Limit => "limit",
+        }
+    }
+
+    /// Neither ours nor the floor without a runtime.
+    pub fn is_rival(self) -> bool {
+        !matches!(self, Self::Ropewalk | Self::RopewalkCt | Self::Limit)
+    }
+
+    /// One of those that no row may be slower than.
+    pub fn is_floor(self) -> bool {
+        self.is_tokio() || matches!(self, Self::Smol | Self::SmolStatic)
+    }
+
+    pub fn is_tokio(self) -> bool {
+        matches!(self, Self::TokioMt | Self::TokioCt)
+    }
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Peer {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|peer| peer.name() == name).ok_or_else(|| format!("unknown peer {name}"))
+    }
+}
+
+/// Ropewalk with this many workers; with none, the thread that calls `block_on` drives everything.
+pub fn ropewalk(workers: usize) -> ropewalk::Runtime {
+    ropewalk::Runtime::builder().worker_threads(workers).build().expect("ropewalk starts")
+}
+
+/// Tokio's multi-threaded scheduler.
+pub fn tokio_mt(workers: usize) -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(workers).build().expect("tokio starts")
+}
+
+/// Tokio's scheduler on the caller's thread.
+pub fn tokio_ct() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().build().expect("tokio starts")
+}
+
+/// An executor of smol, so that one source serves its two forms.
+pub trait SmolExecutor: Copy + Send + Sync + 'static {
+    fn spawn<T: Send + 'static>(self, future: impl Future<Output = T> + Send + 'static) -> smol::Task<T>;
+}
+
+impl SmolExecutor for &'static Executor<'static> {
+    fn spawn<T: Send + 'static>(self, future: impl Future<Output = T> + Send + 'static) -> smol::Task<T> {
+        Executor::spawn(self, future)
+    }
+}
+
+impl SmolExecutor for &'static StaticExecutor {
+    fn spawn<T: Send + 'static>(self, future: impl Future<Output = T> + Send + 'static) -> smol::Task<T> {
+        StaticExecutor::spawn(self, future)
+    }
+}
+
+/// smol's executor with this many threads that run it, as its documentation shows.
+pub fn smol(workers: usize) -> &'static Executor<'static> {
+    let executor: &'static Executor<'static> = Box::leak(Box::new(Executor::new()));
+    for _ in 0..workers {
+        thread::spawn(|| smol::future::block_on(executor.run(pending::<()>())));
+    }
+    executor
+}
+
+/// The same after `Executor::leak`, which spares it the list of live tasks (it can never be shut down).
+pub fn smol_static(workers: usize) -> &'static StaticExecutor {
+    let executor = Executor::new().leak();
+    for _ in 0..workers {
+        thread::spawn(|| smol::future::block_on(executor.run(pending::<()>())));
+    }
+    executor
+}
+
+/// may's scheduler, of which a process has one; it starts with the first coroutine.
+pub fn may(workers: usize) {
+    may::config().set_workers(workers);
+}
+
+/// A rayon pool.
+pub fn rayon(workers: usize) -> rayon::ThreadPool {
+    rayon::ThreadPoolBuilder::new().num_threads(workers).build().expect("rayon starts")
+}

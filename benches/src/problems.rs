@@ -1,0 +1,164 @@
+//! The problems: what `bench one` can measure, on whom. One problem gives one or more rows of the report (`targets.rs`).
+
+use crate::meter::{Meter, Sample, Speed};
+use crate::peers::Peer::{
+    self, Go, Limit, May, Rayon, Ropewalk, RopewalkCt, Smol, SmolStatic, TokioCt, TokioMt,
+};
+use crate::{
+    chained_spawn, mem_task, spawn_join_one, spawn_many_inside, spawn_many_outside, yield_many, yield_same,
+};
+use crate::{count, go};
+
+/// Something to measure.
+#[derive(Debug)]
+pub struct Problem {
+    pub name: &'static str,
+    /// The folder of its sources.
+    pub dir: &'static str,
+    pub about: &'static str,
+    /// Worker threads of the peers that have a choice.
+    pub workers: usize,
+    pub peers: &'static [Peer],
+    run: fn(Peer, Meter) -> Option<Sample>,
+}
+
+const TASK_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, TokioMt, TokioCt, Smol, SmolStatic, May, Go];
+/// may is missing: a million coroutines would need a million mapped stacks (and see `spawn_join_one/may.rs`).
+const MANY_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, TokioMt, TokioCt, Smol, SmolStatic, Rayon, Go];
+const ALL_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, TokioMt, TokioCt, Smol, SmolStatic, May, Rayon, Go];
+/// Who can run on two workers.
+const PARALLEL_PEERS: &[Peer] = &[Ropewalk, TokioMt, Smol, SmolStatic, Rayon, Go, Limit];
+
+pub const ALL: &[Problem] = &[
+    Problem {
+        name: "yield_same",
+        dir: "yield_same",
+        about: "2 tasks on 1 worker that yield to each other",
+        workers: 1,
+        peers: TASK_PEERS,
+        run: yield_same::run,
+    },
+    Problem {
+        name: "yield_many",
+        dir: "yield_many",
+        about: "200 tasks x 1000 yields on 2 workers",
+        workers: 2,
+        peers: TASK_PEERS,
+        run: yield_many::run,
+    },
+    Problem {
+        name: "spawn_join_one",
+        dir: "spawn_join_one",
+        about: "spawn an empty task and await it, 1 worker",
+        workers: 1,
+        peers: TASK_PEERS,
+        run: |peer, meter| spawn_join_one::join(peer, 1, meter),
+    },
+    Problem {
+        name: "spawn_join_one_2w",
+        dir: "spawn_join_one",
+        about: "the same on 2 workers",
+        workers: 2,
+        peers: TASK_PEERS,
+        run: |peer, meter| spawn_join_one::join(peer, 2, meter),
+    },
+    Problem {
+        name: "spawn_poll_one",
+        dir: "spawn_join_one",
+        about: "spawn an empty task, let it run, do not join it, 1 worker",
+        workers: 1,
+        peers: MANY_PEERS,
+        run: spawn_join_one::poll,
+    },
+    Problem {
+        name: "spawn_many_inside",
+        dir: "spawn_many_inside",
+        about: "1M empty tasks from a task, 2 workers",
+        workers: 2,
+        peers: MANY_PEERS,
+        run: spawn_many_inside::empty,
+    },
+    Problem {
+        name: "spawn_many_work_1w",
+        dir: "spawn_many_inside",
+        about: "tasks of about 1 us of work each, 1 worker",
+        workers: 1,
+        peers: PARALLEL_PEERS,
+        run: |peer, meter| work(peer, 1, meter),
+    },
+    Problem {
+        name: "spawn_many_work_2w",
+        dir: "spawn_many_inside",
+        about: "the same on 2 workers",
+        workers: 2,
+        peers: PARALLEL_PEERS,
+        run: |peer, meter| work(peer, 2, meter),
+    },
+    Problem {
+        name: "spawn_many_outside",
+        dir: "spawn_many_outside",
+        about: "1M empty tasks from a foreign thread, 2 workers",
+        workers: 2,
+        peers: MANY_PEERS,
+        run: spawn_many_outside::run,
+    },
+    Problem {
+        name: "chained_spawn",
+        dir: "chained_spawn",
+        about: "each task spawns the next, 2 workers",
+        workers: 2,
+        peers: ALL_PEERS,
+        run: chained_spawn::run,
+    },
+    Problem {
+        name: "mem_task",
+        dir: "mem_task",
+        about: "bytes per parked task: heap and resident",
+        workers: 2,
+        peers: TASK_PEERS,
+        run: |peer, meter| mem_task::run(peer, meter.speed),
+    },
+];
+
+/// The rows with work also say how long a unit of it takes alone.
+fn work(peer: Peer, workers: usize, meter: Meter) -> Option<Sample> {
+    let unit = meter.measure(|units| (0..units).for_each(|_| count::work()));
+    let mut sample = spawn_many_inside::work(peer, workers, meter)?;
+    sample.extra.insert("work_ns".into(), unit.value);
+    Some(sample)
+}
+
+impl Problem {
+    pub fn named(name: &str) -> Option<&'static Self> {
+        ALL.iter().find(|problem| problem.name == name)
+    }
+
+    /// Measures one peer here and now.
+    pub fn measure(&'static self, peer: Peer, speed: Speed) -> Result<Sample, String> {
+        if !self.peers.contains(&peer) {
+            return Err("this problem does not fit this peer".into());
+        }
+        if peer == Go {
+            return go::measure(self, speed);
+        }
+        (self.run)(peer, Meter { speed }).ok_or_else(|| "no source for this peer".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        for problem in ALL {
+            assert_eq!(ALL.iter().filter(|other| other.name == problem.name).count(), 1, "{}", problem.name);
+        }
+    }
+
+    #[test]
+    fn a_peer_that_does_not_fit_is_an_error() {
+        let problem = Problem::named("yield_same").unwrap();
+        assert!(problem.measure(Rayon, Speed::Quick).is_err());
+    }
+}

@@ -1,0 +1,218 @@
+//! The rows of the report and what must be reached in each.
+//!
+//! A target was set as a figure beside the peers' figures on one quiet machine. Times move from machine to machine, so
+//! what is judged is the ratio: the target divided by the figure that the best named peer had there must be reached
+//! against the same peer measured in the same run. Of the named peers the best one that was measured counts.
+
+use crate::peers::Peer::{self, Go, May, Rayon, Smol, TokioCt, TokioMt};
+
+/// Which way is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    Lower,
+    Higher,
+}
+
+/// Where a row's figure comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The value of this problem's samples.
+    Value(&'static str),
+    /// An extra field of them.
+    Extra(&'static str, &'static str),
+    /// The first problem's value over the second's.
+    Ratio(&'static str, &'static str),
+}
+
+/// A row of the report.
+#[derive(Debug)]
+pub struct Row {
+    pub name: &'static str,
+    pub unit: &'static str,
+    pub better: Better,
+    pub source: Source,
+    /// The figure to reach, and the one to go on to. Rows without are shown but not judged.
+    pub target: Option<f64>,
+    pub stretch: Option<f64>,
+    /// What the named peers had where the target was set, best first.
+    pub named: &'static [(Peer, f64)],
+    /// The row in which those peers are compared, if it is not this one.
+    pub named_in: Option<&'static str>,
+    /// A ratio has no unit: it is judged as it is.
+    pub absolute: bool,
+}
+
+const PLAIN: Row = Row {
+    name: "",
+    unit: "ns",
+    better: Better::Lower,
+    source: Source::Value(""),
+    target: None,
+    stretch: None,
+    named: &[],
+    named_in: None,
+    absolute: false,
+};
+
+pub const ROWS: &[Row] = &[
+    Row {
+        name: "yield_same",
+        source: Source::Value("yield_same"),
+        target: Some(35.0),
+        named: &[(May, 68.0), (Go, 120.0), (Smol, 147.0), (TokioCt, 242.0), (TokioMt, 349.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "yield_many",
+        source: Source::Value("yield_many"),
+        target: Some(25.0),
+        named: &[(May, 36.0), (TokioMt, 43.0), (TokioCt, 63.0), (Smol, 242.0), (Go, 278.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "spawn_join_one",
+        source: Source::Value("spawn_join_one"),
+        target: Some(100.0),
+        stretch: Some(50.0),
+        named: &[(TokioCt, 341.0), (TokioMt, 360.0), (Smol, 445.0), (Go, 492.0), (May, 1_103.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "spawn_join_one_2w",
+        source: Source::Value("spawn_join_one_2w"),
+        target: Some(150.0),
+        stretch: Some(110.0),
+        named: &[(TokioCt, 339.0), (Go, 498.0), (TokioMt, 526.0), (Smol, 1_513.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "spawn_poll_one",
+        source: Source::Value("spawn_poll_one"),
+        target: Some(50.0),
+        named: &[(TokioCt, 341.0), (TokioMt, 360.0), (Smol, 445.0), (Go, 492.0), (May, 1_103.0)],
+        named_in: Some("spawn_join_one"),
+        ..PLAIN
+    },
+    Row {
+        name: "spawn_many_inside",
+        unit: "M/s",
+        better: Better::Higher,
+        source: Source::Value("spawn_many_inside"),
+        target: Some(10.0),
+        named: &[(TokioCt, 2.65), (Go, 1.9), (Rayon, 1.5), (Smol, 1.3), (TokioMt, 1.2)],
+        ..PLAIN
+    },
+    Row {
+        name: "spawn_many_work_1w",
+        unit: "M/s",
+        better: Better::Higher,
+        source: Source::Value("spawn_many_work_1w"),
+        ..PLAIN
+    },
+    Row {
+        name: "spawn_many_work_2w",
+        unit: "M/s",
+        better: Better::Higher,
+        source: Source::Value("spawn_many_work_2w"),
+        ..PLAIN
+    },
+    Row {
+        name: "spawn_many_speed_up",
+        unit: "x",
+        better: Better::Higher,
+        source: Source::Ratio("spawn_many_work_2w", "spawn_many_work_1w"),
+        target: Some(1.9),
+        absolute: true,
+        ..PLAIN
+    },
+    Row {
+        name: "spawn_many_outside",
+        unit: "M/s",
+        better: Better::Higher,
+        source: Source::Value("spawn_many_outside"),
+        target: Some(5.0),
+        named: &[(Rayon, 1.4), (Smol, 1.2), (TokioMt, 1.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "chained_spawn",
+        source: Source::Value("chained_spawn"),
+        target: Some(60.0),
+        named: &[(Go, 193.0), (Rayon, 207.0), (TokioCt, 233.0), (TokioMt, 390.0), (Smol, 831.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "mem_task_heap",
+        unit: "B",
+        source: Source::Value("mem_task"),
+        target: Some(64.0),
+        named: &[(Smol, 97.0), (TokioMt, 128.0), (May, 343.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "mem_task_rss",
+        unit: "B",
+        source: Source::Extra("mem_task", "rss"),
+        target: Some(80.0),
+        named: &[(Smol, 113.0), (TokioMt, 315.0), (Go, 2_614.0), (May, 7_807.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "mem_task_allocations",
+        unit: "calls",
+        source: Source::Extra("mem_task", "allocations"),
+        target: Some(1.01), // one; the hundredth is for tables that grow now and then
+        absolute: true,
+        ..PLAIN
+    },
+];
+
+impl Better {
+    /// Whether `a` is at least as good as `b`.
+    pub fn reaches(self, a: f64, b: f64) -> bool {
+        match self {
+            Self::Lower => a <= b,
+            Self::Higher => a >= b,
+        }
+    }
+
+    /// The sign for a bound.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::Lower => "<=",
+            Self::Higher => ">=",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problems::Problem;
+
+    /// The problem that must have been measured for this row to be shown.
+    fn problem(row: &Row) -> &'static Problem {
+        let (Source::Value(name) | Source::Extra(name, _) | Source::Ratio(name, _)) = row.source;
+        Problem::named(name).expect(row.name)
+    }
+
+    #[test]
+    fn every_row_has_its_problems() {
+        for row in ROWS {
+            assert!(!problem(row).peers.is_empty(), "{}", row.name);
+            if let Source::Ratio(_, base) = row.source {
+                assert!(Problem::named(base).is_some(), "{}", row.name);
+            }
+        }
+    }
+
+    #[test]
+    fn named_peers_are_listed_best_first_and_are_measured() {
+        for row in ROWS {
+            let ordered = row.named.windows(2).all(|pair| row.better.reaches(pair[0].1, pair[1].1));
+            assert!(ordered, "{}", row.name);
+            let compared = row.named_in.map_or(row, |name| ROWS.iter().find(|row| row.name == name).unwrap());
+            assert!(row.named.iter().all(|(peer, _)| problem(compared).peers.contains(peer)), "{}", row.name);
+        }
+    }
+}

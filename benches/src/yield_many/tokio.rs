@@ -1,0 +1,24 @@
+//! yield_many on tokio.
+
+use super::{TASKS, YIELDS};
+use crate::meter::{Meter, Sample};
+use tokio::runtime::Runtime;
+use tokio::task::yield_now;
+
+pub fn run(rt: &Runtime, meter: Meter) -> Sample {
+    meter.measure_fixed(TASKS * YIELDS, || {
+        let parent = rt.spawn(async {
+            let tasks: Vec<_> = (0..TASKS).map(|_| tokio::spawn(yields_in_turn())).collect();
+            for task in tasks {
+                task.await.unwrap();
+            }
+        });
+        rt.block_on(parent).unwrap();
+    })
+}
+
+async fn yields_in_turn() {
+    for _ in 0..YIELDS {
+        yield_now().await;
+    }
+}

@@ -1,0 +1,242 @@
+//! Stop: a flood of tasks, and three that must get their turns beside it.
+//!
+//! The bound is the scheduler's own (top of `sched/worker.rs`): with `p` tasks before it in its worker's queues, a task
+//! runs after at most `(p + 1)·(L + 1)·G/(G − 1) + 1` polls of that worker, where `L` = 3 tasks in a row may come from the
+//! LIFO slot and `G` = 61 is how often the worker looks outside. A task pinned to its worker can count these polls
+//! exactly: nobody steals it, and its worker's counters are in the metrics.
+
+use super::gate::Baton;
+use super::{Guide, Stop};
+use crate::figure::{Column, Findings, Table, Value};
+use ropewalk::{Pool, Runtime, TaskHandle, Wait};
+use ropewalk_core::prim::real::{AtomicBool, Ordering::*};
+use std::error::Error;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const WORKERS: usize = 2;
+/// `L` and `G`, as the runtime's defaults are.
+const STREAK: u64 = 3;
+const INTERVAL: u64 = 61;
+/// Tasks that spawn and yield without end, and how many each spawns in a turn.
+const SPRINGS: usize = 96;
+const DROPS: usize = 3;
+
+pub(crate) struct Fair;
+
+impl Stop for Fair {
+    fn name(&self) -> &'static str {
+        "fair"
+    }
+
+    fn title(&self) -> &'static str {
+        "A flood beside a fair clock"
+    }
+
+    fn about(&self) -> &'static str {
+        "Two workers drown in tasks that spawn, yield and wake each other without end. A clock\n\
+         must still get its turns: nothing starves, and the bound is a formula, not a hope."
+    }
+
+    fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>> {
+        let span = guide.amount(Duration::from_millis(3000), Duration::from_millis(150));
+        let runtime = Runtime::builder().worker_threads(WORKERS).thread_name("tour").build()?;
+        let pool = runtime.pool("main").expect("every runtime has it");
+        guide.phase_of("a flood on two workers", span);
+        let over = Arc::new(AtomicBool::new(false));
+        let flood = flood(&runtime, &over);
+        let pinned = runtime.spawn(pin_clock(pool.clone(), over.clone()));
+        let free = runtime.spawn(free_clock(over.clone()));
+        let from = Instant::now();
+        let outside = knock(&runtime, from + span);
+        let (tide, lasted) = (pool.metrics(), from.elapsed());
+        over.store(true, Relaxed);
+        let ticks = pinned.wait()?.wait()?;
+        let free = free.wait()?;
+        flood.into_iter().try_for_each(TaskHandle::wait)?;
+        guide.pause();
+
+        let mut findings = Findings::default();
+        findings.table(turns(&ticks));
+        let gaps = ticks.iter().map(|tick| tick.gap).collect();
+        findings.table(clocks([
+            ("pinned clock", gaps),
+            ("free clock", free),
+            ("spawned from outside", outside),
+        ]));
+        let total =
+            |figure: fn(&ropewalk::WorkerMetrics) -> u64| tide.workers.iter().map(figure).sum::<u64>();
+        let columns = [
+            Column::new("alive", "alive at the end"),
+            Column::new("spawned", "spawned"),
+            Column::new("polls", "polls"),
+            Column::new("polls_per_s", "polls, rate"),
+            Column::new("overflows", "queue overflows"),
+        ];
+        let mut table = Table::new("The flood meanwhile", columns);
+        let polls = total(|worker| worker.polls);
+        table.row([
+            Value::Count(tide.alive),
+            Value::Count(total(|worker| worker.spawned)),
+            Value::Count(polls),
+            Value::rate(polls, lasted),
+            Value::Count(total(|worker| worker.overflows)),
+        ]);
+        findings.table(table);
+        let late = ticks.iter().filter(|tick| tick.polls > tick.bound()).count();
+        findings.check(!ticks.is_empty(), "the pinned clock got its turns");
+        findings.check(
+            late == 0,
+            format!("each of its turns came within the bound for what was queued ({late} did not)"),
+        );
+        Ok(findings)
+    }
+}
+
+/// Everything that makes the flood; it ends when `over` says so.
+fn flood(runtime: &Runtime, over: &Arc<AtomicBool>) -> Vec<TaskHandle<()>> {
+    let springs = (0..SPRINGS).map(|_| runtime.spawn(spring(over.clone())));
+    let batons = [Arc::new(Baton::default()), Arc::new(Baton::default())];
+    let pairs =
+        batons.iter().flat_map(|baton| [0, 1].map(|me| runtime.spawn(pair(me, baton.clone(), over.clone()))));
+    springs.chain(pairs).collect()
+}
+
+/// Spawns and yields.
+async fn spring(over: Arc<AtomicBool>) {
+    while !over.load(Relaxed) {
+        for _ in 0..DROPS {
+            drop(ropewalk::spawn(async {
+                ropewalk::yield_now().await;
+                ropewalk::yield_now().await;
+            }));
+        }
+        ropewalk::yield_now().await;
+    }
+}
+
+/// One of two that keep waking each other, and so would keep the LIFO slot for themselves.
+async fn pair(me: usize, baton: Arc<Baton>, over: Arc<AtomicBool>) {
+    loop {
+        baton.receive(me).await;
+        assert!(baton.pass(me), "a turn was taken by the wrong one");
+        if over.load(Relaxed) {
+            return;
+        }
+    }
+}
+
+/// One turn of the pinned clock.
+struct Tick {
+    /// Polls of its worker since its last turn, its own included.
+    polls: u64,
+    /// Tasks that were before it then.
+    before: u64,
+    gap: Duration,
+}
+
+impl Tick {
+    fn bound(&self) -> u64 {
+        ((self.before + 1) * (STREAK + 1) * INTERVAL).div_ceil(INTERVAL - 1) + 1
+    }
+}
+
+async fn pin_clock(pool: Pool, over: Arc<AtomicBool>) -> TaskHandle<Vec<Tick>> {
+    ropewalk::spawn_local(pinned_clock(pool, over)).expect("tasks run on workers")
+}
+
+async fn pinned_clock(pool: Pool, over: Arc<AtomicBool>) -> Vec<Tick> {
+    // Workers' threads are named after the runtime, the pool and the worker's number.
+    let name = thread::current().name().unwrap_or_default().to_owned();
+    let index: usize =
+        name.rsplit('-').next().and_then(|number| number.parse().ok()).expect("a numbered worker");
+    let look = || {
+        let worker = pool.metrics().workers.swap_remove(index);
+        (worker.polls, (worker.queued + worker.pinned).saturating_sub(1) as u64)
+    };
+    let mut ticks = Vec::new();
+    while !over.load(Relaxed) {
+        let ((polls, before), from) = (look(), Instant::now());
+        ropewalk::yield_now().await;
+        ticks.push(Tick { polls: look().0 - polls, before, gap: from.elapsed() });
+    }
+    ticks
+}
+
+/// The times from one turn to the next of a task that may be stolen.
+async fn free_clock(over: Arc<AtomicBool>) -> Vec<Duration> {
+    let mut gaps = Vec::new();
+    while !over.load(Relaxed) {
+        let from = Instant::now();
+        ropewalk::yield_now().await;
+        gaps.push(from.elapsed());
+    }
+    gaps
+}
+
+/// Spawns from this thread, now and then, and asks each task how long it waited for its first turn.
+fn knock(runtime: &Runtime, until: Instant) -> Vec<Duration> {
+    let mut waits = Vec::new();
+    while Instant::now() < until {
+        let from = Instant::now();
+        waits.extend(runtime.spawn(async move { from.elapsed() }).wait());
+        thread::sleep(Duration::from_micros(500));
+    }
+    waits
+}
+
+fn turns(ticks: &[Tick]) -> Table {
+    let columns = [
+        Column::new("turns", "turns"),
+        Column::new("queued_before_median", "queued before it"),
+        Column::new("polls_median", "polls between"),
+        Column::new("polls_p99", "p99"),
+        Column::new("polls_worst", "nearest to bound"),
+        Column::new("bound_then", "bound then"),
+    ];
+    let mut table = Table::new(
+        "The pinned clock: polls of its worker from turn to turn (queued, between: medians)",
+        columns,
+    );
+    let nearest = ticks.iter().max_by(|a, b| (a.polls * b.bound()).cmp(&(b.polls * a.bound())));
+    let counts = |figure: fn(&Tick) -> u64| sorted(ticks.iter().map(figure).collect());
+    let count = |figure: Option<u64>| figure.map_or(Value::Absent, Value::Count);
+    table.row([
+        Value::Count(ticks.len() as u64),
+        count(quantile(&counts(|tick| tick.before), 0.5)),
+        count(quantile(&counts(|tick| tick.polls), 0.5)),
+        count(quantile(&counts(|tick| tick.polls), 0.99)),
+        count(nearest.map(|tick| tick.polls)),
+        count(nearest.map(Tick::bound)),
+    ]);
+    table
+}
+
+fn clocks<const N: usize>(clocks: [(&str, Vec<Duration>); N]) -> Table {
+    let columns = [
+        Column::new("who", "who"),
+        Column::new("turns", "turns"),
+        Column::new("median_ns", "median"),
+        Column::new("p99_ns", "p99"),
+        Column::new("worst_ns", "worst"),
+    ];
+    let mut table = Table::new("Wall-clock time to the next turn", columns);
+    for (who, gaps) in clocks {
+        let gaps = sorted(gaps);
+        let time = |share| quantile(&gaps, share).map_or(Value::Absent, Value::time);
+        table.row([Value::text(who), Value::Count(gaps.len() as u64), time(0.5), time(0.99), time(1.0)]);
+    }
+    table
+}
+
+fn sorted<T: Ord>(mut values: Vec<T>) -> Vec<T> {
+    values.sort_unstable();
+    values
+}
+
+/// The value below which `share` of the sorted values lie.
+fn quantile<T: Copy>(sorted: &[T], share: f64) -> Option<T> {
+    let last = sorted.len().checked_sub(1)?;
+    sorted.get((last as f64 * share).round() as usize).copied()
+}
