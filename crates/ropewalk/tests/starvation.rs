@@ -47,10 +47,14 @@ fn a_self_waking_pair_in_the_lifo_slot_beside_ring_tasks() {
 fn the_last_of_the_ring_may_wait_exactly_as_long_as_the_formula_says() {
     for (interval, before) in [(2, 0), (5, 6), (5, 0), (61, 40)] {
         let bounds = Bounds::with_interval(interval);
-        let waited = |phase: u64| {
+        let waited = |phase: u64, shift: u64| {
             let mut rig = Rig::new(1, bounds.builder());
             let chain = Chain::default();
             drop(rig.runtime.spawn(chain.clone().run()));
+            for _ in 0..shift {
+                rig.keep_injecting();
+                rig.tick();
+            }
             rig.tick_times(phase);
             chain.extra.store(before + 1, Relaxed);
             while rig.queued() == 0 {
@@ -65,7 +69,9 @@ fn the_last_of_the_ring_may_wait_exactly_as_long_as_the_formula_says() {
             }
             rig.ticks - from
         };
-        let waited: Vec<u64> = (0..4 * interval).map(waited).collect();
+        // Every position of the streak and of the next look, relative to each other.
+        let phases = (0..4).flat_map(|phase| (0..=interval).map(move |shift| (phase, shift)));
+        let waited: Vec<u64> = phases.map(|(phase, shift)| waited(phase, shift)).collect();
         assert_eq!(waited.iter().max(), Some(&bounds.queued(before)), "{bounds:?}: {waited:?}");
     }
 }
@@ -73,7 +79,7 @@ fn the_last_of_the_ring_may_wait_exactly_as_long_as_the_formula_says() {
 /// What is in the slot is put back by one look outside and one turn of the ring at most.
 #[test]
 fn the_lifo_slot_itself_does_not_wait() {
-    for interval in [2, 3, 61] {
+    for interval in [2, 3, 62] {
         let bounds = Bounds::with_interval(interval);
         let mut rig = Rig::new(1, bounds.builder());
         let chain = Chain::default();

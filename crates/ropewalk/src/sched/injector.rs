@@ -16,7 +16,8 @@
 //!    spare block, and neither push nor pop allocates.
 //! 4. No entry is dropped, and no code of a user runs, under the lock.
 //!
-//! A push always succeeds: whoever ends a pool sees to it that nothing comes any more, not this queue. Each task is queued at most once and each slab page reserves for its tasks, so in the runtime (3) always applies. Who
+//! A push is never refused: that a pool which ends gets nothing more is seen to before the push (`pool.rs`, P2). Each
+//! task is queued at most once and each slab page reserves for its tasks, so in the runtime (3) always applies. Who
 //! pushes beyond the reserve pays with an allocation; nothing is lost.
 
 use super::entry::Entry;

@@ -238,7 +238,7 @@ impl Worker {
     }
 
     /// One pass over all others, starting at a random one.
-    fn rob_all(&self, lifo_too: bool) -> Option<Runnable> {
+    pub(super) fn rob_all(&self, lifo_too: bool) -> Option<Runnable> {
         let mut peers = self.peers.borrow_mut();
         let (count, start) = (peers.len(), self.next_random() as usize % peers.len());
         for at in 0..count {
@@ -368,7 +368,7 @@ impl Worker {
     }
 
     #[inline]
-    fn push_ring(&self, task: Runnable) {
+    pub(super) fn push_ring(&self, task: Runnable) {
         if let Err(task) = self.ring.push(task) {
             self.overflow(task);
         }

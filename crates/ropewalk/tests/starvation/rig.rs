@@ -162,9 +162,23 @@ pub async fn yield_for_ever() {
     }
 }
 
-/// Tasks that spawn tasks that spawn tasks: every poll adds `width` of them to the worker's queues.
-pub fn flood(width: usize) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-    Box::pin(async move { (0..width).for_each(|_| drop(spawn(flood(width)))) })
+/// Tasks that spawn tasks that spawn tasks, `width` in each poll, as long as there are less than `limit`.
+#[derive(Clone)]
+pub struct Flood {
+    pub width: u64,
+    pub limit: u64,
+    pub alive: Arc<AtomicU64>,
+}
+
+impl Flood {
+    pub fn run(self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async move {
+            let alive = self.alive.load(Relaxed);
+            let more = self.width.min(self.limit - alive);
+            self.alive.store(alive + more - 1, Relaxed);
+            (0..more).for_each(|_| drop(spawn(self.clone().run())));
+        })
+    }
 }
 
 /// A chain of tasks, each of which spawns the next, so that the LIFO slot is never empty. Says how many links ran; the

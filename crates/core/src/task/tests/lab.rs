@@ -34,6 +34,8 @@ pub(super) struct Tally {
     pub(super) extras: AtomicUsize,
     pub(super) freed: AtomicUsize,
     pub(super) unhandled: AtomicUsize,
+    /// What the last panic said that no handle took.
+    pub(super) said: Mutex<Option<String>>,
 }
 
 /// Where one task lives (L1).
@@ -233,7 +235,7 @@ unsafe impl<const FINDS: bool, const KEEPS: bool> Host for Lab<FINDS, KEEPS> {
         let bench = unsafe { &Header::extra::<Self>(task).as_ref().bench };
         bench.witness.used();
         bench.tally.unhandled.fetch_add(1, Relaxed);
-        drop(panic);
+        *bench.tally.said.lock().expect("no panic under the lock") = Some(panic.message().to_string());
     }
 }
 

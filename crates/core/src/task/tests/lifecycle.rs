@@ -7,6 +7,7 @@
 
 use super::lab::{Bench, Lab, Mark, Value};
 use super::reference::{Case, End, Model, OPS, Op, Op::*, Place, RUNS, Seen, Step, Step::*};
+use super::reference::{IN_DROP_OF_BODY, IN_DROP_OF_OUTPUT, IN_POLL};
 use crate::prim::real::{AtomicUsize, Ordering::Relaxed};
 use crate::task::{Body, Header, Host, Ran, TaskError, TaskHandle, TaskRef};
 use std::any::Any;
@@ -22,6 +23,11 @@ std::thread_local!(static YIELDED: Cell<bool> = const { Cell::new(false) });
 /// Unwinds without the panic hook, which would print a million messages.
 fn quiet_panic(text: &'static str) -> ! {
     resume_unwind(Box::new(text))
+}
+
+/// The text of one of our panics.
+fn known(text: &str) -> &'static str {
+    [IN_POLL, IN_DROP_OF_BODY, IN_DROP_OF_OUTPUT].into_iter().find(|one| *one == text).expect("one of ours")
 }
 
 struct Interrupted;
@@ -56,7 +62,7 @@ impl<const BY_POLL: bool> Body for Actor<BY_POLL> {
                 let panics = self.case.output_drop_panics;
                 return Poll::Ready(Fruit { panics, _counted: self.bench.value(0) });
             }
-            Panic => quiet_panic("poll"),
+            Panic => quiet_panic(IN_POLL),
         }
         Poll::Pending
     }
@@ -70,7 +76,7 @@ impl<const BY_POLL: bool> Drop for Actor<BY_POLL> {
     fn drop(&mut self) {
         self.bench.tally.polls.store(self.polls, Relaxed);
         if self.case.body_drop_panics {
-            quiet_panic("drop of the body");
+            quiet_panic(IN_DROP_OF_BODY);
         }
     }
 }
@@ -84,7 +90,7 @@ struct Fruit {
 impl Drop for Fruit {
     fn drop(&mut self) {
         if self.panics {
-            quiet_panic("drop of the output");
+            quiet_panic(IN_DROP_OF_OUTPUT);
         }
     }
 }
@@ -155,7 +161,7 @@ impl World {
             Ok(_) => End::Value,
             Err(TaskError::Cancelled) => End::Cancelled,
             Err(TaskError::Shutdown) => End::Shutdown,
-            Err(TaskError::Panicked(_)) => End::Panicked,
+            Err(TaskError::Panicked(panic)) => End::Panicked(known(panic.message())),
         });
         let _panic_of_the_test = catch_unwind(AssertUnwindSafe(|| drop(end)));
     }
@@ -164,11 +170,12 @@ impl World {
         let count = |what: &AtomicUsize| what.load(Relaxed);
         let tally = &self.bench.tally;
         assert_eq!(count(&tally.extras), count(&tally.freed));
+        assert!(count(&tally.unhandled) <= 1, "a task has one end");
         Seen {
             queued: self.bench.queued(),
             bodies: count(&self.bodies.tally.outputs),
             outputs: count(&tally.outputs),
-            unhandled: count(&tally.unhandled),
+            unhandled: tally.said.lock().unwrap().as_deref().map(known),
             freed: count(&tally.freed),
             taken: self.taken,
         }

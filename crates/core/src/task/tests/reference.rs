@@ -59,8 +59,13 @@ pub(super) enum End {
     Value,
     Cancelled,
     Shutdown,
-    Panicked,
+    Panicked(&'static str),
 }
+
+/// What the panics of a task say.
+pub(super) const IN_POLL: &str = "in poll";
+pub(super) const IN_DROP_OF_BODY: &str = "in the drop of the body";
+pub(super) const IN_DROP_OF_OUTPUT: &str = "in the drop of the output";
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Place {
@@ -75,7 +80,8 @@ pub(super) struct Seen {
     pub(super) queued: usize,
     pub(super) bodies: usize,
     pub(super) outputs: usize,
-    pub(super) unhandled: usize,
+    /// What the host was told of a panic that nobody took.
+    pub(super) unhandled: Option<&'static str>,
     pub(super) freed: usize,
     pub(super) taken: Option<End>,
 }
@@ -160,7 +166,7 @@ impl Model {
                 }
             }
             Finish => self.end(End::Value),
-            Panic => self.end(End::Panicked),
+            Panic => self.end(End::Panicked(IN_POLL)),
         }
     }
 
@@ -181,7 +187,10 @@ impl Model {
         self.seen.bodies += 1;
         if self.case.body_drop_panics {
             self.seen.outputs += usize::from(end == End::Value);
-            end = End::Panicked;
+            // The first panic is the one that counts.
+            if !matches!(end, End::Panicked(_)) {
+                end = End::Panicked(IN_DROP_OF_BODY);
+            }
         }
         (self.place, self.left) = (Place::Over, end);
         if !self.handle {
@@ -192,7 +201,10 @@ impl Model {
     /// Nobody takes what is left.
     fn discard(&mut self) {
         self.seen.outputs += usize::from(self.left == End::Value);
-        let panics = self.left == End::Panicked || self.left == End::Value && self.case.output_drop_panics;
-        self.seen.unhandled += usize::from(panics);
+        self.seen.unhandled = match self.left {
+            End::Value if self.case.output_drop_panics => Some(IN_DROP_OF_OUTPUT),
+            End::Panicked(text) => Some(text),
+            _ => None,
+        };
     }
 }

@@ -1,45 +1,59 @@
-use super::super::entry::ledger::{Ledger, Token};
+use super::super::entry::ledger::{Dropped, Ledger, Token};
 use super::super::ring::ring;
 use super::*;
 use ropewalk_core::prim::Ordering::{Relaxed, SeqCst};
-use ropewalk_core::prim::{AtomicBool, fence, model, thread};
+use ropewalk_core::prim::{AtomicBool, fence, model, real, thread};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
 
-// mutation: close-does-not-close
-// - in crates/ropewalk/src/sched/injector.rs: `self.queue.lock().closed = true;`
-// + `self.queue.lock().closed = false;`
+/// Redeems what one `pop_into` takes, the returned entry first and then those in the ring.
+fn redeem_batch(ledger: &Ledger, queue: &Injector<Token>, most: usize, ring: &Producer<Token>) -> Vec<usize> {
+    let mut first = queue.pop_into(most, ring);
+    ledger.redeem_all(|| first.take().or_else(|| ring.pop()))
+}
+
 // mutation: length-is-shown-after-the-unlock
 // - in crates/ropewalk/src/sched/injector.rs: `self.len.store(queue.len, Release);`
 // + `let len = queue.len; drop(queue); self.len.store(len, Release); #[cfg(any())]`
+// mutation: emptied-queue-keeps-its-length
+// - in crates/ropewalk/src/sched/injector.rs: `self.len.store(queue.len, Release);`
+// + `if queue.len != 0 { self.len.store(queue.len, Release); }`
+// mutation: glance-is-believed-under-the-lock
+// - in crates/ropewalk/src/sched/injector.rs: `let count = most.min(self.len).min(BLOCK - self.first);`
+// + `let count = most.min(BLOCK - self.first);`
+// mutation: first-of-a-batch-is-not-the-oldest
+// - in crates/ropewalk/src/sched/injector.rs: `let first = queue.take();`
+// + `ring.fill(&mut queue.take().into_iter()); let first = queue.take();`
+// mutation: block-is-taken-from-the-wrong-end
+// - in crates/ropewalk/src/sched/injector.rs: `self.spare.extend(self.chain.pop_front());`
+// + `self.spare.extend(self.chain.pop_back());`
 #[test]
-fn model_push_against_pop_and_close() {
+fn model_pushes_against_pops() {
     model(|| {
         let ledger = Ledger::new(3);
         let queue = Arc::new(Injector::new());
         let pusher = {
             let (ledger, queue) = (ledger.clone(), queue.clone());
             thread::spawn(move || {
-                let refused = queue.push(ledger.issue(1)).map_err(|token| ledger.redeem(token)).is_err();
-                let mut batch = vec![ledger.issue(2), ledger.issue(3)];
-                let closed = queue.push_batch(&mut batch) == Err(Closed);
-                assert_eq!(closed, !batch.is_empty(), "all or none");
-                assert!(closed || !refused, "closed and open again");
-                ledger.redeem_all(|| batch.pop());
+                queue.push(ledger.issue(1));
+                queue.push_batch(&mut vec![ledger.issue(2), ledger.issue(3)]);
             })
         };
         let popper = {
             let (ledger, queue) = (ledger.clone(), queue.clone());
-            thread::spawn(move || queue.pop().map(|token| ledger.redeem(token)))
+            thread::spawn(move || redeem_batch(&ledger, &queue, 2, &ring(2).0))
         };
-        queue.close();
-        let before = ledger.redeem_all(|| queue.pop());
-        assert!(before.is_sorted());
+        let mut gone = ledger.redeem_all(|| queue.pop());
+        assert!(gone.is_sorted());
         pusher.join().expect("the pusher is fine");
-        popper.join().expect("the popper is fine");
-        assert!(queue.pop().is_none(), "something came in after the close and the drain");
-        ledger.settle();
+        let batch = popper.join().expect("the popper is fine");
+        assert!(batch.windows(2).all(|pair| pair[0] + 1 == pair[1]), "something came between");
+        gone.extend(batch);
+        gone.sort();
+        assert_eq!(queue.len(), 3 - gone.len(), "nobody is at work, so the length is exact");
+        gone.extend(ledger.redeem_all(|| queue.pop()));
+        assert_eq!(gone, [1, 2, 3], "what was taken early is the oldest, and all is there");
     });
 }
 
@@ -63,7 +77,7 @@ fn model_injected_push_is_seen_after_the_fence() {
                 !queue.is_empty()
             })
         };
-        queue.push(ledger.issue(1)).expect("it is open");
+        queue.push(ledger.issue(1));
         fence(SeqCst);
         let saw_sleeper = asleep.load(Relaxed);
         let saw_entry = sleeper.join().expect("the sleeper is fine");
@@ -74,7 +88,7 @@ fn model_injected_push_is_seen_after_the_fence() {
 }
 
 fn filled(ledger: &Ledger, queue: &Injector<Token>, numbers: std::ops::RangeInclusive<usize>) {
-    numbers.for_each(|number| queue.push(ledger.issue(number)).expect("it is open"));
+    numbers.for_each(|number| queue.push(ledger.issue(number)));
 }
 
 #[test]
@@ -103,21 +117,27 @@ fn order_is_kept_over_the_ends_of_blocks() {
 }
 
 #[test]
-fn batches_keep_the_order_and_their_bounds() {
-    let ledger = Ledger::new(3 * BLOCK);
-    let queue = Injector::new();
-    let mut batch: Vec<Token> = (1..=3 * BLOCK).map(|number| ledger.issue(number)).collect();
-    assert_eq!(queue.push_batch(&mut batch), Ok(()));
-    assert!(batch.is_empty());
-    let mut some = Vec::with_capacity(BLOCK + 1);
-    let room = some.capacity();
-    assert_eq!(queue.pop_batch(&mut some), room);
-    assert_eq!(queue.pop_batch(&mut some), 0, "it is full");
-    let mut some = some.into_iter();
-    let mut all = ledger.redeem_all(|| some.next());
-    all.extend(ledger.redeem_all(|| queue.pop()));
-    assert_eq!(all, (1..=3 * BLOCK).collect::<Vec<_>>());
-    assert_eq!(queue.pop_batch(&mut Vec::with_capacity(8)), 0, "it is empty");
+fn batches_keep_the_order_over_the_ends_of_blocks() {
+    let total = 5 * BLOCK;
+    // Batches of one size go in and of another come out, so both meet the end of a block at every offset.
+    for (pushed, popped) in [(1, BLOCK + 1), (BLOCK - 1, 2 * BLOCK), (3 * BLOCK, BLOCK - 1), (total, total)] {
+        let ledger = Ledger::new(total);
+        let (queue, (owner, _)) = (Injector::new(), ring(total));
+        let mut numbers = 1..=total;
+        let mut out = Vec::new();
+        while out.len() < total {
+            let mut batch: Vec<Token> =
+                numbers.by_ref().take(pushed).map(|number| ledger.issue(number)).collect();
+            queue.push_batch(&mut batch);
+            assert!(batch.is_empty());
+            let there = queue.len();
+            let got = redeem_batch(&ledger, &queue, popped, &owner);
+            assert_eq!(got.len(), popped.min(there));
+            out.extend(got);
+        }
+        assert_eq!(out, (1..=total).collect::<Vec<_>>());
+        assert!(queue.is_empty());
+    }
 }
 
 #[test]
@@ -129,9 +149,7 @@ fn first_of_a_batch_is_returned_and_the_rest_goes_to_the_ring() {
         let ledger = Ledger::new(9);
         let (queue, (owner, _)) = (Injector::new(), ring(room));
         filled(&ledger, &queue, 1..=present);
-        let mut got: Vec<usize> =
-            queue.pop_into(most, &owner).map(|first| ledger.redeem(first)).into_iter().collect();
-        got.extend(ledger.redeem_all(|| owner.pop()));
+        let got = redeem_batch(&ledger, &queue, most, &owner);
         assert_eq!(got, (1..=taken).collect::<Vec<_>>());
         assert_eq!(queue.len(), present - taken);
         ledger.redeem_all(|| queue.pop());
@@ -140,25 +158,8 @@ fn first_of_a_batch_is_returned_and_the_rest_goes_to_the_ring() {
 }
 
 #[test]
-fn closed_queue_gives_back_what_is_pushed_and_keeps_what_it_has() {
-    let ledger = Ledger::new(4);
-    let queue = Injector::new();
-    filled(&ledger, &queue, 1..=2);
-    queue.close();
-    queue.close();
-    assert_eq!(queue.push(ledger.issue(3)).map_err(|token| ledger.redeem(token)), Err(3));
-    let mut batch = vec![ledger.issue(4)];
-    assert_eq!(queue.push_batch(&mut batch), Err(Closed));
-    assert_eq!(ledger.redeem_all(|| batch.pop()), [4]);
-    let mut rest = queue.drain();
-    assert_eq!(ledger.redeem_all(|| rest.next()), [1, 2]);
-    ledger.settle();
-}
-
-/// Drops in the queue are the queue's own end; every entry goes once, and none of them under the lock.
-#[test]
 fn entries_are_dropped_outside_the_lock() {
-    struct Nosy(Arc<Injector<Nosy>>, Arc<AtomicUsize>);
+    struct Nosy(Arc<Injector<Nosy>>, Arc<real::AtomicU32>);
     impl Drop for Nosy {
         fn drop(&mut self) {
             // Would deadlock if the lock were held.
@@ -166,16 +167,26 @@ fn entries_are_dropped_outside_the_lock() {
             self.1.fetch_add(1, Relaxed);
         }
     }
-    let (queue, count) = (Arc::new(Injector::new()), Arc::new(AtomicUsize::new(0)));
+    let (queue, count) = (Arc::new(Injector::new()), Arc::new(real::AtomicU32::new(0)));
     let nosy = || Nosy(queue.clone(), count.clone());
-    assert!(queue.push(nosy()).is_ok());
-    assert!(queue.push_batch(&mut vec![nosy(), nosy()]).is_ok());
+    queue.push(nosy());
+    queue.push_batch(&mut vec![nosy(), nosy()]);
+    assert_eq!(count.load(Relaxed), 0);
+    std::iter::from_fn(|| queue.pop()).for_each(drop);
+    assert_eq!(count.load(Relaxed), 3);
+}
+
+/// Every entry goes once: when its taker lets go of it, or with the queue.
+#[test]
+fn dropping_the_queue_drops_its_entries_once() {
+    let (queue, count) = (Injector::new(), Arc::new(real::AtomicU32::new(0)));
+    (0..2 * BLOCK).for_each(|_| queue.push(Dropped::new(&count)));
+    queue.push_batch(&mut vec![Dropped::new(&count), Dropped::new(&count)]);
+    assert_eq!(count.load(Relaxed), 0);
     drop(queue.pop());
-    queue.close();
-    drop(queue.push(nosy()));
-    assert_eq!(queue.push_batch(&mut vec![nosy()]), Err(Closed));
-    queue.drain().for_each(drop);
-    assert_eq!(count.load(Relaxed), 5);
+    assert_eq!(count.load(Relaxed), 1);
+    drop(queue);
+    assert_eq!(count.load(Relaxed) as usize, 2 * BLOCK + 2);
 }
 
 /// Counts what the thread that asks has allocated, so that tests running beside it do not matter.
@@ -220,12 +231,12 @@ fn push_within_the_reserve_does_not_allocate() {
         let made = allocations(|| {
             // Every offset within a block, filled to the brim by single pushes and by batches.
             for offset in 0..BLOCK {
-                assert!((0..reserved).all(|entry| queue.push(entry).is_ok()));
+                (0..reserved).for_each(|entry| queue.push(entry));
                 assert!((0..offset.min(reserved)).all(|entry| queue.pop() == Some(entry)));
                 batch.extend(0..offset.min(reserved));
-                assert_eq!(queue.push_batch(&mut batch), Ok(()));
-                assert_eq!(queue.pop_batch(&mut batch), reserved);
-                batch.clear();
+                queue.push_batch(&mut batch);
+                assert!((0..reserved).all(|_| queue.pop().is_some()));
+                assert!(queue.is_empty());
             }
         });
         assert_eq!(made, 0, "with {reserved} reserved");
@@ -236,12 +247,12 @@ fn push_within_the_reserve_does_not_allocate() {
 fn push_beyond_the_reserve_allocates_and_loses_nothing() {
     let queue: Injector<usize> = Injector::new();
     queue.reserve(1);
-    let made = allocations(|| assert!((0..4 * BLOCK).all(|entry| queue.push(entry).is_ok())));
+    let made = allocations(|| (0..4 * BLOCK).for_each(|entry| queue.push(entry)));
     assert!(made >= 3, "three more blocks");
     let again = allocations(|| {
         assert!((0..4 * BLOCK).all(|entry| queue.pop() == Some(entry)));
-        assert!((0..4 * BLOCK).all(|entry| queue.push(entry).is_ok()));
+        (0..4 * BLOCK).for_each(|entry| queue.push(entry));
     });
     assert_eq!(again, 0, "blocks are used again");
-    assert!(queue.drain().eq(0..4 * BLOCK));
+    assert!(std::iter::from_fn(|| queue.pop()).eq(0..4 * BLOCK));
 }

@@ -66,6 +66,14 @@ impl Worker {
             || self.peers.borrow().iter().any(|(peer, _)| peer.stealer.has_loot())
     }
 
+    /// A second pass, a spin after the first: who has made no progress since is in a long poll.
+    fn rob_stale_slot(&self) -> bool {
+        let stale = if self.alone.get() { None } else { self.rob_all(true) };
+        let found = stale.is_some();
+        stale.into_iter().for_each(|task| self.push_ring(task));
+        found
+    }
+
     /// One worker of the pool may spin, for a few microseconds, while that pays off: a cross-core wake-up costs more.
     fn spin(&self) -> bool {
         let credit = self.spin_credit.get();
@@ -95,6 +103,6 @@ impl Worker {
             self.station.counters.spin_hits.bump();
         }
         self.spin_credit.set(if found { (credit + 1).min(8) } else { credit - 1 });
-        found
+        found || self.rob_stale_slot()
     }
 }
