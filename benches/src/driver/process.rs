@@ -1,6 +1,6 @@
 //! One measurement in its own process, with a limit on how long it may take.
 
-use crate::meter::{Sample, Speed};
+use crate::meter::{Sample, Speed, Usage};
 use crate::peers::Peer;
 use crate::problems::Problem;
 use std::io::Read;
@@ -29,13 +29,16 @@ pub fn measure(problem: &Problem, peer: Peer, speed: Speed) -> Result<Sample, St
         let mut text = String::new();
         let _ = sender.send(stdout.read_to_string(&mut text).map(|_| text));
     });
+    let before = Usage::of_children();
     let answer = receiver.recv_timeout(limit(speed));
     if answer.is_err() {
         let _ = child.kill();
     }
     let status = child.wait().map_err(|error| error.to_string())?;
+    let cpu = Usage::of_children().since(before).cpu.as_secs_f64();
     match answer {
-        Err(_) => Err(format!("no answer within {} s", limit(speed).as_secs())),
+        // Little CPU time: it slept for ever, or others kept the cores. Much: it spins.
+        Err(_) => Err(format!("no answer within {} s, of which it ran {cpu:.1} s", limit(speed).as_secs())),
         Ok(_) if !status.success() => Err(format!("it ended with {status}")),
         Ok(Err(error)) => Err(error.to_string()),
         Ok(Ok(line)) => serde_json::from_str(&line).map_err(|error| format!("not a sample: {error}")),

@@ -6,6 +6,6 @@ mod table;
 mod timeline;
 
 pub(crate) use progress::{Bar, Progress};
-pub(crate) use style::{Hue, Style, grouped};
+pub(crate) use style::{Hue, Style, counted, grouped};
 pub(crate) use table::table;
 pub(crate) use timeline::timeline;

@@ -92,13 +92,22 @@ pub(crate) fn grouped(count: u64) -> String {
     text
 }
 
+/// How many there are of something: 1 worker, 2 workers.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Hue, Style, grouped};
+    use super::{Hue, Style, counted, grouped};
     use crate::figure::Value;
 
     #[test]
-    fn counts_are_grouped_by_thousands() {
+    fn counts_are_grouped_by_thousands_and_have_a_plural() {
+        assert_eq!(
+            [counted(1, "task"), counted(0, "task"), counted(2000, "task")],
+            ["1 task", "0 tasks", "2,000 tasks"]
+        );
         let shown = [0, 7, 999, 1000, 12_345, 1_000_000].map(grouped);
         assert_eq!(shown, ["0", "7", "999", "1,000", "12,345", "1,000,000"]);
     }

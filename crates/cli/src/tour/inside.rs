@@ -4,8 +4,10 @@ use super::{Guide, Stop};
 use crate::figure::{Column, Findings, Table, Value};
 use crate::show::grouped;
 use ropewalk::{Metrics, Runtime, TaskError, TaskHandle, Wait, WorkerMetrics};
+use ropewalk_core::prim::real::{AtomicU64, Ordering::Relaxed};
 use std::error::Error;
 use std::hint::black_box;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -21,17 +23,19 @@ impl Stop for Inside {
     }
 
     fn about(&self) -> &'static str {
-        "Every worker counts what it does, always, at the price of a plain store. One snapshot\n\
-         tells whether work is spread, whether queues overflow, and who sleeps."
+        "Every worker always counts what it does, at the price of a plain store. One\n\
+         snapshot tells whether work is spread, queues overflow, and who sleeps."
     }
 
     fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>> {
-        let rounds = guide.amount(40, 2);
+        let rounds = guide.amount(100, 2);
         let runtime = Runtime::builder().worker_threads(2).thread_name("tour").build()?;
-        let mut spawned = 0;
-        for (at, (what, part)) in PARTS.iter().enumerate() {
-            guide.phase(*what, move || (at as f64 + 0.5) / PARTS.len() as f64);
-            for _ in 0..rounds {
+        let (round, mut spawned) = (Arc::new(AtomicU64::new(0)), 0);
+        let shown = round.clone();
+        guide.phase("a little of everything", move || shown.load(Relaxed) as f64 / rounds as f64);
+        for at in 0..rounds {
+            round.store(at, Relaxed);
+            for part in PARTS {
                 spawned += part(&runtime)?;
             }
         }
@@ -48,14 +52,9 @@ impl Stop for Inside {
 /// Sets the runtime to work and says how many tasks that were.
 type Part = fn(&Runtime) -> Result<u64, TaskError>;
 
-const PARTS: [(&str, Part); 5] = [
-    ("one task spawns many", fan_out),
-    ("many come from outside", from_outside),
-    ("a greedy task meets its budget", greedy),
-    ("tasks wait in their polls", wait_in_polls),
-    ("a trickle, with pauses", trickle),
-];
+const PARTS: [Part; 5] = [fan_out, from_outside, greedy, wait_in_polls, trickle];
 
+/// One task spawns many.
 fn fan_out(runtime: &Runtime) -> Result<u64, TaskError> {
     const COUNT: u64 = 2000;
     let parent = runtime.spawn(async {
@@ -68,6 +67,7 @@ fn fan_out(runtime: &Runtime) -> Result<u64, TaskError> {
     parent.wait()?
 }
 
+/// Many come from this thread.
 fn from_outside(runtime: &Runtime) -> Result<u64, TaskError> {
     const COUNT: u64 = 1000;
     let tasks: Vec<_> = (0..COUNT).map(|_| runtime.spawn(async { work() })).collect();
@@ -75,6 +75,7 @@ fn from_outside(runtime: &Runtime) -> Result<u64, TaskError> {
     Ok(COUNT)
 }
 
+/// A task that would never suspend meets its budget.
 fn greedy(runtime: &Runtime) -> Result<u64, TaskError> {
     let task = runtime.spawn(async {
         for _ in 0..10_000 {
@@ -84,6 +85,7 @@ fn greedy(runtime: &Runtime) -> Result<u64, TaskError> {
     task.wait().map(|()| 1)
 }
 
+/// Tasks wait in their polls.
 fn wait_in_polls(runtime: &Runtime) -> Result<u64, TaskError> {
     const COUNT: u64 = 50;
     let question = || async { ropewalk::spawn(async { work() }).wait() };
@@ -92,6 +94,7 @@ fn wait_in_polls(runtime: &Runtime) -> Result<u64, TaskError> {
     Ok(2 * COUNT)
 }
 
+/// Now and then one; the workers sleep in between.
 fn trickle(runtime: &Runtime) -> Result<u64, TaskError> {
     const COUNT: u64 = 20;
     for _ in 0..COUNT {

@@ -19,6 +19,7 @@ use crate::show::{Bar, Progress};
 pub(crate) use options::help;
 use options::{Ask, Options};
 use report::{Audience, Machine, Person};
+use ropewalk::Runtime;
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -68,6 +69,14 @@ impl Guide {
     pub(crate) fn phase_of(&self, label: impl Into<String>, span: Duration) {
         let from = Instant::now();
         self.phase(label, move || from.elapsed().as_secs_f64() / span.as_secs_f64());
+    }
+
+    /// A phase in which `runtime` finishes so many tasks.
+    pub(crate) fn phase_finishing(&self, label: impl Into<String>, runtime: &Runtime, tasks: u64) {
+        let handle = runtime.handle();
+        let finished = move || handle.metrics().total(|worker| worker.finished) as f64;
+        let before = finished();
+        self.phase(label, move || (finished() - before) / tasks as f64);
     }
 
     /// See [`Progress::pause`].

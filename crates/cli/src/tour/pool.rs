@@ -31,12 +31,12 @@ impl Stop for Resized {
     }
 
     fn about(&self) -> &'static str {
-        "A pool can be given more or fewer workers at any moment. Those that are too many\n\
-         retire: they hand over what they have, serve what is pinned to them, and leave."
+        "A pool can be given more or fewer workers at any moment. Those too many\n\
+         retire: they hand over their work, serve what is pinned to them, and leave."
     }
 
     fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>> {
-        let look = guide.amount(Duration::from_millis(45), Duration::from_millis(5));
+        let look = guide.amount(Duration::from_millis(60), Duration::from_millis(5));
         let runtime = Runtime::builder().worker_threads(1).thread_name("tour").build()?;
         let pool = Pool::builder().name("walk").workers(SIZES[0]).build(&runtime.handle())?;
         guide.phase_of("the pool works and is resized", look * (SIZES.len() * LOOKS) as u32);
@@ -48,8 +48,7 @@ impl Stop for Resized {
                 yard.look();
             }
         }
-        guide.phase("the last ones leave", || 0.5);
-        Ok(yard.close()?)
+        yard.close()
     }
 }
 

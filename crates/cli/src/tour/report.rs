@@ -4,7 +4,7 @@ use super::options::Options;
 use super::{STOPS, Stop, Visit};
 use crate::figure::Findings;
 use crate::json::Json;
-use crate::show::{Hue, Style, table, timeline};
+use crate::show::{Hue, Style, counted, table, timeline};
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -125,14 +125,19 @@ impl Audience for Person {
     fn welcome(&self, options: &Options) -> io::Result<()> {
         let (style, count) = (self.style, options.stops.len());
         let name = style.paint(Hue::Rope, &format!("ropewalk {}", env!("CARGO_PKG_VERSION")));
-        let stops = if count == 1 { "1 stop".to_owned() } else { format!("{count} stops") };
-        let mut facts = vec![format!("a guided tour, {stops}"), format!("{} cores", cores())];
-        facts.extend(options.quick.then(|| "quick: figures are a hint".to_owned()));
-        facts.extend(cfg!(debug_assertions).then(|| "debug build: slow, use --release".to_owned()));
-        self.say(&[
-            String::new(),
-            format!("{name}  {}", style.paint(Hue::Dim, &facts.join(style.pick(" · ", " | ")))),
-        ])
+        let stops = counted(count as u64, "stop");
+        let facts = [format!("a guided tour, {stops}"), counted(cores() as u64, "core")]
+            .join(style.pick(" · ", " | "));
+        let mut lines = vec![String::new(), format!("{name}  {}", style.paint(Hue::Dim, &facts))];
+        let doubts =
+            [(options.quick, "a quick run"), (cfg!(debug_assertions), "a debug build, use --release")];
+        let doubts: Vec<_> = doubts.into_iter().filter_map(|(holds, what)| holds.then_some(what)).collect();
+        if !doubts.is_empty() {
+            lines.push(
+                style.paint(Hue::Dim, &format!("Take the figures as a hint only: {}.", doubts.join(", "))),
+            );
+        }
+        self.say(&lines)
     }
 
     fn announce(&self, at: usize, of: usize, stop: &dyn Stop) -> io::Result<()> {
@@ -165,24 +170,21 @@ impl Audience for Person {
     }
 
     fn farewell(&self, visits: &[Visit], _options: &Options, took: Duration) -> io::Result<()> {
-        let checks: usize = visits
-            .iter()
-            .filter_map(|visit| visit.result.as_ref().ok())
-            .map(|found| found.checks.len())
-            .sum();
+        let found = visits.iter().filter_map(|visit| visit.result.as_ref().ok());
+        let checks = counted(found.map(|found| found.checks.len() as u64).sum(), "check");
         let failed: Vec<_> =
             visits.iter().filter(|visit| !visit.held()).map(|visit| visit.stop.name()).collect();
-        let seconds = format!("{:.1} s", took.as_secs_f64());
+        let (stops, seconds) = (counted(visits.len() as u64, "stop"), took.as_secs_f64());
         let verdict = if failed.is_empty() {
-            self.verdict(true, &format!("All {checks} checks of {} stops held, in {seconds}.", visits.len()))
+            self.verdict(true, &format!("{stops}, {checks}, all held, in {seconds:.1} s."))
         } else {
             let names = failed.join(", ");
             self.verdict(
                 false,
-                &format!("{} of {} stops did not hold: {names} ({seconds}).", failed.len(), visits.len()),
+                &format!("{} of {stops} did not hold: {names} ({seconds:.1} s).", failed.len()),
             )
         };
-        let next = "Next: examples/README.md, one idea per file; `ropewalk --help` for what else there is.";
+        let next = "Next: examples/README.md, one idea per file. Options: `ropewalk --help`.";
         let edge = self.style.pick("━", "=").repeat(WIDTH);
         self.say(&[
             String::new(),

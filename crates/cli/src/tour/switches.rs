@@ -3,6 +3,7 @@
 use super::gate::Baton;
 use super::{Guide, Stop};
 use crate::figure::{Column, Findings, Table, Value};
+use crate::show::counted;
 use ropewalk::{Runtime, RuntimeError};
 use ropewalk_core::prim::real::{AtomicU64, Ordering::*};
 use std::error::Error;
@@ -32,12 +33,12 @@ const GAMES: [Game; 3] = [
     Game {
         how: "waking the other",
         play: |turns| Box::pin(baton(turns)),
-        rules: ["no wake-up was lost, nobody took a turn twice, on one worker", "the same on two workers"],
+        rules: ["no wake-up lost, no turn taken twice, on one worker", "the same on two"],
     },
     Game {
         how: "spawning and joining",
         play: |turns| Box::pin(joins(turns)),
-        rules: ["every child gave its parent the right answer, on one worker", "the same on two workers"],
+        rules: ["every child's answer was right, on one worker", "the same on two"],
     },
 ];
 
@@ -51,12 +52,12 @@ impl Stop for Switches {
     }
 
     fn about(&self) -> &'static str {
-        "Two tasks hand a turn to each other, over and over. The cheaper that is, the smaller\n\
-         the pieces a program can be cut into. Two OS threads do the same for comparison."
+        "Two tasks hand a turn to each other, over and over. The cheaper that is, the\n\
+         smaller the pieces a program can be cut into. Two OS threads do it as well."
     }
 
     fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>> {
-        let span = guide.amount(Duration::from_millis(600), Duration::from_millis(50));
+        let span = guide.amount(Duration::from_millis(800), Duration::from_millis(50));
         let columns = [
             Column::new("by", "the turn goes on by"),
             Column::new("workers", "workers"),
@@ -68,7 +69,7 @@ impl Stop for Switches {
         let mut table = Table::new("Handing over a turn", columns);
         for game in &GAMES {
             for workers in [1, 2] {
-                guide.phase_of(format!("{}, {workers} workers", game.how), span);
+                guide.phase_of(format!("{}, {}", game.how, counted(workers as u64, "worker")), span);
                 let (turns, took, fair) = play(game, workers, span)?;
                 table.row(row(game.how, Value::Count(workers as u64), turns, took));
                 let rule = game.rules[workers - 1];

@@ -59,6 +59,14 @@ pub(crate) struct Config {
 }
 
 impl Config {
+    /// Where the random sequence number `stream` starts: never at zero, and elsewhere for every seed.
+    pub(crate) fn random(&self, stream: u64) -> u64 {
+        let mixed = self.seed.wrapping_add(stream.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (mixed ^ mixed >> 31).max(1)
+    }
+
     /// Whether every poll is looked at: hooks, or an observed runtime.
     pub(crate) fn watches(&self) -> bool {
         let hooks = &self.hooks;

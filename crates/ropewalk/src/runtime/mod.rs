@@ -12,7 +12,7 @@ pub use clock::{Clock, SystemClock};
 pub(crate) use config::Config;
 pub use config::{BlockInTask, UnhandledPanic};
 pub use error::RuntimeError;
-pub(crate) use shared::{Shared, hire};
+pub(crate) use shared::{NEVER_COMES, Shared, hire, report_left};
 
 use crate::inspect::TaskInfo;
 use crate::metrics::Metrics;

@@ -7,7 +7,8 @@ use super::config::{Config, UnhandledPanic};
 use super::error::RuntimeError;
 use crate::context;
 use crate::sched::counters::Count;
-use crate::sched::hosted::Seat;
+use crate::sched::host::{Extra, Ticket};
+use crate::sched::hosted::{Seat, Taken};
 use crate::sched::park::{ThreadParker, WorkerState};
 use crate::sched::pool::Pool;
 use crate::sched::station::{Station, Status};
@@ -28,7 +29,7 @@ const THREAD_STACK: usize = 256 * 1024;
 
 pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
-    pools: Lock<Vec<Arc<Pool>>>,
+    pools: Lock<Pools>,
     seat: OnceLock<Seat>,
     /// Panics of detached tasks.
     pub(crate) panics: Count,
@@ -39,6 +40,14 @@ pub(crate) struct Shared {
     roots: Lock<Vec<Waker>>,
 }
 
+/// The pools that are not closed, and whether there will be more.
+#[derive(Default)]
+struct Pools {
+    open: Vec<Arc<Pool>>,
+    /// The runtime goes down: who closes the pools has seen all of them.
+    complete: bool,
+}
+
 impl Shared {
     pub(crate) fn start(
         config: Config,
@@ -47,7 +56,7 @@ impl Shared {
     ) -> Result<(Arc<Self>, Arc<Pool>), RuntimeError> {
         let shared = Arc::new(Self {
             config: Arc::new(config),
-            pools: Lock::new(Vec::new()),
+            pools: Lock::new(Pools::default()),
             seat: OnceLock::new(),
             panics: Count::default(),
             threads: Lock::new(Vec::new()),
@@ -56,7 +65,7 @@ impl Shared {
         });
         let most = if hosted { workers } else { super::MOST_WORKERS };
         let pool = Pool::new("main", &shared, most, hosted);
-        shared.pools.lock().push(pool.clone());
+        shared.pools.lock().open.push(pool.clone());
         let started = if hosted {
             Seat::new(&pool, workers).map(|seat| drop(shared.seat.set(seat)))
         } else {
@@ -73,10 +82,10 @@ impl Shared {
     pub(crate) fn add_pool(self: &Arc<Self>, name: &str, workers: usize) -> Result<Arc<Pool>, RuntimeError> {
         let pool = {
             let mut pools = self.pools.lock();
-            if pools.is_empty() {
+            if pools.complete {
                 return Err(RuntimeError::Misuse("the runtime was shut down".to_owned()));
             }
-            if pools.iter().any(|pool| pool.name == name) {
+            if pools.open.iter().any(|pool| pool.name == name) {
                 return Err(RuntimeError::setting(
                     "name",
                     format!("{name:?}, which exists"),
@@ -84,7 +93,7 @@ impl Shared {
                 ));
             }
             let pool = Pool::new(name, self, super::MOST_WORKERS, false);
-            pools.push(pool.clone());
+            pools.open.push(pool.clone());
             pool
         };
         if let Err(error) = pool.resize(workers, hire) {
@@ -95,18 +104,18 @@ impl Shared {
     }
 
     pub(crate) fn pool(&self, name: &str) -> Option<Arc<Pool>> {
-        self.pools.lock().iter().find(|pool| pool.name == name).cloned()
+        self.pools.lock().open.iter().find(|pool| pool.name == name).cloned()
     }
 
     pub(crate) fn pools(&self) -> Vec<Arc<Pool>> {
-        self.pools.lock().clone()
+        self.pools.lock().open.clone()
     }
 
     pub(crate) fn forget_pool(&self, pool: &Arc<Pool>) {
         let gone = {
-            let mut pools = self.pools.lock();
-            let at = pools.iter().position(|other| Arc::ptr_eq(other, pool));
-            at.map(|at| pools.remove(at))
+            let open = &mut self.pools.lock().open;
+            let at = open.iter().position(|other| Arc::ptr_eq(other, pool));
+            at.map(|at| open.remove(at))
         };
         drop(gone);
     }
@@ -166,21 +175,24 @@ impl Shared {
     // ---- going down -------------------------------------------------------------------------------------------
 
     fn close_all(&self) {
+        self.pools.lock().complete = true;
         self.pools().iter().for_each(Pool::close);
     }
 
     /// Waits until nothing is alive, at most for `limit`; answers how much still is.
     pub(crate) fn drain(&self, limit: Duration) -> u64 {
-        let (until, mut nap) = (Instant::now() + limit, Duration::from_micros(50));
+        // A limit that the clock cannot hold is none.
+        let (until, mut nap) = (Instant::now().checked_add(limit), Duration::from_micros(50));
+        let over = || until.is_some_and(|until| Instant::now() >= until);
         loop {
+            if let Some(mut driving) = self.seat.get().and_then(|seat| seat.take().ok()) {
+                while !over() && driving.tick() {} // one at a time: some may be ready for ever
+            }
             let alive: u64 = self.pools().iter().map(|pool| pool.live()).sum();
-            if alive == 0 || Instant::now() >= until {
+            if alive == 0 || over() {
                 return alive;
             }
-            match self.seat.get().and_then(|seat| seat.take().ok()) {
-                Some(mut driving) => drop(driving.run_while_ready(|| false)),
-                None => thread::sleep(nap),
-            }
+            thread::sleep(nap);
             nap = (nap * 2).min(Duration::from_millis(5));
         }
     }
@@ -190,8 +202,10 @@ impl Shared {
         self.close_all();
         if let Some(seat) = self.seat.get() {
             match seat.take() {
-                Ok(driving) => driving.finish(),
-                Err(reason) => report_left(&pools, &reason.to_string()),
+                Ok(driving) => drop(driving),
+                Err(reason @ Taken::BoundTo(_)) => report_left(&pools, &reason.to_string()),
+                // Whoever drives it drives it to its end.
+                Err(Taken::ByThisThread | Taken::ByAnother | Taken::Over) => {}
             }
         } else if context::with_worker(|worker| worker.is_none()) {
             // Every pool is waited for, also after one that some cannot leave.
@@ -216,7 +230,7 @@ fn wait_for_workers(pool: &Arc<Pool>) -> bool {
         }
         let stuck = stuck_at(pool);
         if stuck.is_some() && stuck == stuck_since {
-            report_left(std::slice::from_ref(pool), "they wait for something that can no longer come");
+            report_left(std::slice::from_ref(pool), NEVER_COMES);
             return false;
         }
         stuck_since = stuck;
@@ -224,21 +238,29 @@ fn wait_for_workers(pool: &Arc<Pool>) -> bool {
     }
 }
 
-/// If everybody is asleep and stacks are parked, nobody is left to wake them but the outside: how many polls there were.
-/// Twice the same answer means that nothing is under way.
+/// If everybody is asleep and something is alive (a parked stack, a strand that waits while it unwinds), nobody is left to
+/// wake it but the outside: how many polls there were. Twice the same answer means that nothing is under way.
 fn stuck_at(pool: &Pool) -> Option<u64> {
     let manned = || pool.stations().filter(|station| station.status() != Status::Vacant);
     let asleep =
         manned().all(|station| station.parker.state() != WorkerState::Busy && station.inbox.is_empty());
-    let parked = manned().any(|station| station.parked.load(Relaxed) > 0);
-    let stuck = asleep && parked && pool.injector.is_empty();
+    let alive = pool.live() > 0 || manned().any(|station| station.parked.load(Relaxed) > 0);
+    let stuck = asleep && alive && pool.injector.is_empty();
     stuck.then(|| pool.stations().map(|station| station.counters.polls.get()).sum())
 }
 
-fn report_left(pools: &[Arc<Pool>], reason: &str) {
+/// Why most that is left behind is left behind.
+pub(crate) const NEVER_COMES: &str = "they wait for something that can no longer come";
+
+/// Names the tasks that are still alive.
+pub(crate) fn report_left(pools: &[Arc<Pool>], reason: &str) {
     let mut left = Vec::new();
     for pool in pools {
-        pool.depot.for_each(|task| left.push(format!("{task:?}")));
+        pool.depot.for_each(|task| {
+            if task.kind() != Ticket::KIND {
+                left.push(format!("{task:?}"));
+            }
+        });
     }
     if !left.is_empty() {
         eprintln!("ropewalk: left behind at shutdown ({reason}): {}", left.join(", "));

@@ -76,6 +76,11 @@ impl Fibres {
         Ok(())
     }
 
+    /// How many there are, parked and spare.
+    pub(crate) fn count(&self) -> usize {
+        self.all.borrow().len()
+    }
+
     /// Whether a switch to a woken fibre is asked for.
     #[inline(always)]
     pub(crate) fn wants_switch(&self) -> bool {
@@ -207,7 +212,7 @@ impl Worker {
         // SAFETY: pinned, and dropped on this worker (`close_fibres`) at the latest.
         let (runnable, handle) =
             unsafe { make(&self.pool, Some(self), body, Order::here(Ticket(self.index() as u16))) };
-        self.station.inbox.reserve(1);
+        self.reserve_pinned();
         let ticket = runnable.task();
         drop(handle);
         let _it_waits = runnable.run();

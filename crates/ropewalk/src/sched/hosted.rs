@@ -4,10 +4,11 @@
 //! *bound*), only that thread may take it again. With several workers the one to run next is drawn from the seeded
 //! generator and runs one task, so a seed determines the whole interleaving.
 
-use super::pool::Pool;
+use super::pool::{Phase, Pool};
 use super::station::Status;
 use super::worker::Worker;
 use crate::context;
+use crate::runtime::{NEVER_COMES, report_left};
 use ropewalk_core::prim::Lock;
 use std::fmt;
 use std::sync::Arc;
@@ -77,7 +78,7 @@ impl Seat {
             worker.single.set(count > 1);
             workers.push(worker);
         }
-        let crew = Crew { workers, random: pool.config.seed | 1 };
+        let crew = Crew { workers, random: pool.config.random(u64::MAX) };
         Ok(Self(Lock::new(State { crew: Some(crew), driver: None, home: None, waiting: Vec::new() })))
     }
 
@@ -172,30 +173,47 @@ impl Driving<'_> {
     }
 
     /// Drives a closing pool to its end, as far as that depends on us, and dismisses the workers.
-    pub(crate) fn finish(mut self) {
-        while self.run_while_ready(|| false) {}
-        let crew = self.crew.take().expect("held until drop");
+    fn finish(&mut self) {
+        // One worker may send tasks home to another that has nothing left, so far.
+        while self.run_while_ready(|| false) || self.workers().iter().any(|worker| worker.any_work()) {}
+        let Some(crew) = self.crew.take() else { return };
+        if crew.workers.iter().any(|worker| worker.is_bound()) {
+            report_left(&[crew.workers[0].pool.clone()], NEVER_COMES);
+        }
         for worker in crew.workers {
             let pool = worker.pool.clone();
             pool.dismiss(worker);
         }
     }
-}
 
-impl Drop for Driving<'_> {
-    fn drop(&mut self) {
-        let bound = self.crew.is_some() && self.workers().iter().any(|worker| worker.is_bound());
-        if self.crew.is_some() && !bound {
-            for worker in self.workers() {
-                context::as_worker(worker, || worker.close_fibres());
-            }
-        }
+    /// Gives the crew back, unless the pool closes: false. (Who closes it takes the seat afterwards: the two meet here.)
+    fn give_back(&mut self, bound: bool) -> bool {
         let mut state = self.seat.0.lock();
+        if self.crew.is_some() && self.first().pool.phase() != Phase::Open {
+            return false;
+        }
         state.home = if bound { state.driver } else { None };
         state.driver = None;
         state.crew = self.crew.take();
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
         waiting.into_iter().for_each(Waker::wake);
+        true
+    }
+}
+
+/// A pool that is closed while somebody drives it is driven to its end before the seat is given up.
+impl Drop for Driving<'_> {
+    fn drop(&mut self) {
+        let bound = self.workers().iter().any(|worker| worker.is_bound());
+        if !bound {
+            for worker in self.workers() {
+                context::as_worker(worker, || worker.close_fibres());
+            }
+        }
+        if !self.give_back(bound) {
+            self.finish();
+            self.give_back(false);
+        }
     }
 }

@@ -79,6 +79,14 @@ impl<T> Injector<T> {
         queue.spare.extend(fresh);
     }
 
+    /// Sees to it that room is set aside for `count` entries in all.
+    pub(crate) fn reserve_in_all(&self, count: usize) {
+        let reserved = self.queue.lock().reserved;
+        if reserved < count {
+            self.reserve(count - reserved);
+        }
+    }
+
     /// Adds an entry behind all others.
     pub(crate) fn push(&self, entry: T) {
         let mut queue = self.queue.lock();

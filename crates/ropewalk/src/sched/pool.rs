@@ -3,7 +3,8 @@
 //! * **P1** A station's status changes under the census lock, and every change raises the epoch and wakes the workers;
 //!   each of them acts on it before it sleeps (`Worker::any_work`) and at the latest after `global_queue_interval` polls.
 //! * **P2** What was accepted runs or its owner is told: a spawn from outside counts itself before it looks at the phase,
-//!   and a worker leaves a closing pool only when all that was counted is over (`live`).
+//!   and a worker leaves a closing pool only when all that was counted is over (`live`). A hosted worker leaves when its
+//!   driver does; what was counted but not queued by then is refused when it comes.
 //! * **P3** Closing cancels everything alive once every worker has acknowledged it, because from then on nobody spawns.
 
 use super::counters::Count;
@@ -17,7 +18,7 @@ use super::worker::Worker;
 use crate::context;
 use crate::drive::futex::FutexDriver;
 use crate::runtime::{Config, Shared};
-use ropewalk_core::prim::Lock;
+use ropewalk_core::prim::{Lock, fence};
 use ropewalk_core::prim::real::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering::*};
 use ropewalk_core::task::Runnable;
 use std::io;
@@ -93,7 +94,10 @@ impl Pool {
     /// Queues a task from outside the pool's workers.
     pub(crate) fn inject(&self, task: Runnable) {
         self.injector.push(task);
-        self.notify();
+        self.notify(); // its barrier stands between the push and the look at the phase
+        if self.phase() == Phase::Closed {
+            self.refuse_late();
+        }
     }
 
     pub(crate) fn inject_batch(&self, tasks: &mut Vec<Runnable>) {
@@ -341,7 +345,20 @@ impl Pool {
 
     fn close_for_good(self: &Arc<Self>) {
         self.phase.store(Phase::Closed as u8, SeqCst);
+        fence(SeqCst); // between the phase and the look into the queue
+        self.refuse_late();
         self.runtime.forget_pool(self);
         self.depot.seal(self);
+    }
+
+    /// Spawns that were accepted came to the queue when nobody was left to take them: their owners are told. Whoever
+    /// pushes and whoever closes both look, each after its barrier, so one of them sees the other.
+    #[cold]
+    fn refuse_late(&self) {
+        while let Some(task) = self.injector.pop() {
+            task.cancel(true);
+            drop(task);
+            self.outside.sub_shared(1);
+        }
     }
 }

@@ -5,14 +5,14 @@
 //! `R(p) = t + ⌈t / (G − 1)⌉` with `t = (p + 1)·(L + 1)`: one turn in `L + 1` is not the LIFO slot's, and of `G` polls at
 //! most one goes to the outside.
 //!
-//! * A task with `p` tasks before it in ring and local queue runs at the latest in poll `R(p)` from now. Nothing comes
-//!   before it later. Only if the ring overflows, a task that has `C/2` others of the ring before it goes to the end of the
-//!   injection queue instead, and from there never again (the ring is filled from outside up to one half).
+//! * A task with `p` tasks before it in ring and local queue runs at the latest in poll `R(p)` from now; nothing comes
+//!   before it later. But in that time it may go to the end of the injection queue, once: when the ring overflows and half
+//!   of it is before the task, or when more waits outside than half a ring can take, and the task came since the last look.
 //! * A task with `q` tasks before it in the injection queue is taken within `(q + 1)·G` polls of any one active worker. It
-//!   runs at once, or has less than `C/2` tasks of the ring before it, and what is in the local queue.
+//!   runs at once, or has less than `C/2` tasks of the ring before it, and what is in the local queue; and it stays there.
 //! * A pinned task woken elsewhere joins the local queue within `G` polls, behind everything.
-//! * A task in the LIFO slot runs next, but for one poll for the outside and one for the ring. When a task yields, or a
-//!   newer one wants the slot, it becomes the last of the ring.
+//! * A task in the LIFO slot runs at the latest in poll `2 + ⌈2 / (G − 1)⌉`: one turn of the ring may come first. But when
+//!   a task yields, or a newer one wants the slot, it becomes the last of the ring.
 //! * A task that yields, or has used up its budget, goes behind everything in slot, ring and local queue.
 
 mod follow;
@@ -56,6 +56,8 @@ pub(crate) struct Worker {
     local: UnsafeCell<VecDeque<(u64, Runnable)>>,
     /// Empty, with room for all of the ring and one more: waking does not allocate.
     spill: Cell<Vec<Runnable>>,
+    /// The ring's tail after the last delivery from outside: what is before it does not go out again.
+    stays: Cell<u64>,
     cache: UnsafeCell<Cache>,
     /// Polls until the next look outside.
     until_look: Cell<u32>,
@@ -73,6 +75,8 @@ pub(crate) struct Worker {
     watching: Cell<bool>,
     /// Pinned tasks that are not over.
     pinned: Cell<usize>,
+    /// How many of them local queue and inbox have room for.
+    room_for_pinned: Cell<usize>,
     /// How well spinning paid off lately.
     spin_credit: Cell<i32>,
     /// The loop goes back to the trampoline after this task.
@@ -101,17 +105,17 @@ enum Kind {
 impl Worker {
     pub(crate) fn new(pool: Arc<Pool>, station: Arc<Station>, threaded: bool) -> Self {
         let Kit { ring, lifo, cache } = station.take_kit();
-        let seed = pool.config.seed ^ (station.index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         Self {
             until_look: Cell::new(0),
             epoch: Cell::new(pool.epoch().wrapping_sub(1)),
             spill: Cell::new(Vec::with_capacity(ring.capacity() + 1)),
+            stays: Cell::new(0),
             ring,
             next: Next::new(lifo),
             local: UnsafeCell::default(),
             cache: UnsafeCell::new(cache),
             streak: Cell::new(0),
-            random: Cell::new(seed | 1),
+            random: Cell::new(pool.config.random(station.index as u64)),
             ids: Cell::new((0, 0)),
             peers: RefCell::default(),
             searching: Cell::new(None),
@@ -119,6 +123,7 @@ impl Worker {
             retiring: Cell::new(false),
             watching: Cell::new(false),
             pinned: Cell::new(0),
+            room_for_pinned: Cell::new(0),
             spin_credit: Cell::new(1),
             leave: Cell::new(false),
             single: Cell::new(false),
@@ -143,7 +148,8 @@ impl Worker {
         loop {
             match self.find_next() {
                 Some(task) => self.run(task),
-                None => self.rest(),
+                None if self.rest() => continue,
+                None => {}
             }
             if self.leave.get() {
                 return;
@@ -204,8 +210,12 @@ impl Worker {
         if waiting == 0 {
             return self.pop_pinned_if_first();
         }
-        let share = (waiting / self.pool.active().max(1) + 1).min(self.room_to_half() + 1);
-        let task = self.pool.injector.pop_into(share, &self.ring);
+        let share = (waiting / self.pool.active().max(1) + 1).min(self.ring.capacity() / 2);
+        if share > self.room_to_half() + 1 {
+            self.make_room();
+        }
+        let task = self.pool.injector.pop_into(share.min(self.room_to_half() + 1), &self.ring);
+        self.stays.set(self.ring.tail_position());
         if task.is_some() {
             self.station.counters.injected.bump();
         }
@@ -215,7 +225,7 @@ impl Worker {
         task
     }
 
-    /// What comes from outside stays in the older half of the ring, so that an overflow does not send it back.
+    /// What comes from outside is in the older half of the ring, so that an overflow does not send it back.
     fn room_to_half(&self) -> usize {
         (self.ring.capacity() / 2).saturating_sub(self.ring.len())
     }
@@ -378,17 +388,31 @@ impl Worker {
     /// keeps its turn, or tasks could move back and forth without ever running.
     #[cold]
     fn overflow(&self, task: Runnable) {
+        self.station.counters.overflows.bump();
+        self.move_out(self.ring.capacity() / 2, Some(task));
+    }
+
+    /// More waits outside than there is room for: what was queued here since the last look goes behind it.
+    #[cold]
+    fn make_room(&self) {
+        let stay = self.stays.get().saturating_sub(self.ring.head_position()) as usize;
+        if stay < self.ring.len() {
+            self.move_out(stay, None);
+        }
+    }
+
+    /// The ring keeps its `keep` oldest tasks; the others and `task` go to the injection queue.
+    fn move_out(&self, keep: usize, task: Option<Runnable>) {
         let mut tasks = self.spill.take();
         let head = self.ring.head_position();
-        let kept = self.ring.take_half(&mut tasks);
         while self.ring.take_half(&mut tasks) > 0 {}
-        let tail = self.ring.tail_position();
+        let (kept, tail) = (keep.min(tasks.len()), self.ring.tail_position());
         self.ring.fill(&mut tasks.drain(..kept));
-        // A pinned task stays behind as many as it was behind, at most: nobody gets more before it.
+        // Who came behind so many in the ring stays behind as many, at most: nobody gets more before it.
         let moved = |position: u64| tail + position.saturating_sub(head).min(kept as u64);
+        self.stays.set(moved(self.stays.get()));
         self.with_local(|local| local.iter_mut().for_each(|(position, _)| *position = moved(*position)));
-        tasks.push(task);
-        self.station.counters.overflows.bump();
+        tasks.extend(task);
         self.pool.inject_batch(&mut tasks);
         self.spill.set(tasks);
     }
@@ -443,7 +467,19 @@ impl Worker {
     pub(crate) fn adopt(&self) {
         self.pinned.set(self.pinned.get() + 1);
         self.station.pinned.store(self.pinned.get(), Ordering::Relaxed);
-        self.station.inbox.reserve(1);
+        self.reserve_pinned();
+    }
+
+    /// All that is pinned here may be queued at once, and waking it allocates nothing: local tasks, the tickets of fibres,
+    /// the root of a `block_on`.
+    pub(crate) fn reserve_pinned(&self) {
+        let most = self.pinned.get() + self.fibres.count() + 1;
+        if most > self.room_for_pinned.get() {
+            let room = most.next_power_of_two();
+            self.room_for_pinned.set(room);
+            self.station.inbox.reserve_in_all(room);
+            self.with_local(|local| local.reserve(room.saturating_sub(local.len())));
+        }
     }
 
     /// Whether something here belongs to this thread: local tasks or parked stacks.

@@ -87,7 +87,7 @@ fn drive_root<F: Future>(runtime: &Handle, mut driving: Driving<'_>, mut future:
     // that should anything unwind), so what it borrows outlives it.
     let (runnable, mut handle) = unsafe {
         let worker = &*worker;
-        worker.station.inbox.reserve(1);
+        worker.reserve_pinned();
         make(&worker.pool, Some(worker), Async(body), Order::here(Ticket(worker.index() as u16)))
     };
     let abort = Abort("the scheduler, or a hook called by it, panicked under block_on");

@@ -1,7 +1,7 @@
 //! The tasks that live the lives, and the ledger they are entered in.
 
 use super::kit::{Gate, ON_PURPOSE, until};
-use super::table::{Act, Life, Making, Moment, Fate};
+use super::table::{Act, Fate, Life, Making, Moment};
 use ropewalk::{AbortHandle, Handle, TaskHandle, Wait, spawn, spawn_local, strand, task, yield_now};
 use std::future::{Future, pending};
 use std::pin::Pin;
@@ -20,8 +20,8 @@ pub struct Ledger {
     /// Drops of pinned futures away from home.
     pub dropped_abroad: AtomicUsize,
     pub polled: AtomicBool,
-    /// It is where it stays until something is done to it.
-    pub paused: AtomicBool,
+    /// It waits or yields for ever.
+    pub at_rest: AtomicBool,
 }
 
 /// What a task needs to know.
@@ -57,8 +57,9 @@ impl Script {
             Making::Strand => {
                 let (guard, act) = (self.guard(), self.clone().act());
                 let body = move || {
-                    let _guard = guard;
-                    act.wait()
+                    let output = act.wait();
+                    drop(guard); // by hand: a return value is not dropped if a local's destructor panics (rust-lang/rust#47949)
+                    output
                 };
                 strand::spawn(body).unwrap()
             }
@@ -81,24 +82,21 @@ impl Script {
         self.enter();
         match self.life.act {
             Act::Completes | Act::OutputDropPanics => {}
-            Act::CompletesLater | Act::FutureDropPanics => self.pause().await,
+            Act::CompletesLater | Act::FutureDropPanics => self.gate.passed().await,
             Act::Panics => panic!("{ON_PURPOSE}: at the first poll"),
             Act::PanicsLater => {
                 yield_now().await;
-                self.pause().await;
+                self.gate.passed().await;
                 panic!("{ON_PURPOSE}: later");
             }
             Act::WaitsForEver => {
-                self.ledger.paused.store(true, SeqCst);
+                self.ledger.at_rest.store(true, SeqCst);
                 pending().await
             }
-            Act::WaitsInPoll => {
-                self.ledger.paused.store(true, SeqCst);
-                self.gate.passed().wait();
-            }
+            Act::WaitsInPoll => self.gate.passed().wait(),
             Act::YieldsForEver => {
                 yield_now().await;
-                self.ledger.paused.store(true, SeqCst);
+                self.ledger.at_rest.store(true, SeqCst);
                 loop {
                     yield_now().await;
                 }
@@ -119,9 +117,9 @@ impl Script {
         }
     }
 
-    async fn pause(&self) {
-        self.ledger.paused.store(true, SeqCst);
-        self.gate.passed().await;
+    /// Whether the task is where it stays until something is done to it.
+    pub fn is_paused(&self) -> bool {
+        self.gate.waiting() > 0 || self.ledger.at_rest.load(SeqCst)
     }
 }
 

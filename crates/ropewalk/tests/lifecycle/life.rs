@@ -44,7 +44,7 @@ fn run(kind: RuntimeKind, runtime: Runtime, script: &Script) -> Option<Given> {
     };
     if fate.moment() == Moment::Paused {
         runtime.block_on(until_async("the task pauses", || match script.life.act.pauses() {
-            true => script.ledger.paused.load(SeqCst),
+            true => script.is_paused(),
             false => task.as_ref().is_none_or(TaskHandle::is_finished),
         }));
     }
@@ -96,7 +96,12 @@ fn do_it(runtime: Runtime, script: &Script, task: Option<TaskHandle<Output>>) ->
             runtime.block_on(until_async("the task is over", || !act.ends() || gone()));
             None
         }
-        Fate::Cancelled(Moment::Unpolled | Moment::Running) => Some(open_and_await(&runtime, task?)),
+        Fate::Cancelled(Moment::Unpolled | Moment::Running) => {
+            let task = task?;
+            let ended = || task.is_finished() || script.is_paused();
+            runtime.block_on(until_async("the poll has ended", ended));
+            Some(open_and_await(&runtime, task))
+        }
         Fate::Cancelled(Moment::Paused) => {
             task.as_ref()?.cancel();
             Some(open_and_await(&runtime, task?))

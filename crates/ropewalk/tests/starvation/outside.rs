@@ -1,7 +1,7 @@
 //! What comes from outside, what goes out when the ring is full, and what is pinned and woken from elsewhere.
 
 use super::rig::{Bounds, Deadlines, Flood, Rig, draw, id, self_waking_pair, yield_for_ever};
-use ropewalk::{Wait, spawn, spawn_local};
+use ropewalk::{TaskHandle, Wait, spawn, spawn_local};
 use std::collections::{BTreeSet, HashMap};
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering::*};
@@ -32,6 +32,9 @@ fn a_flood_of_local_spawns_beside_an_injected_task() {
     }
 }
 
+/// How many strangers are under way at a time.
+const STRANGERS: usize = 4;
+
 /// More yielding tasks than the ring holds, beside a stream of injected ones: half of the ring keeps moving out and back.
 #[test]
 fn overflow_of_the_ring_beside_injected_tasks() {
@@ -48,21 +51,37 @@ fn overflow(bounds: Bounds, crowd: u64) {
     let tasks: Vec<_> = (0..crowd).map(|_| rig.runtime.spawn(yield_for_ever())).collect();
     let ids: BTreeSet<u64> = tasks.iter().map(id).collect();
     ids.iter().for_each(|task| deadlines.set(*task, bounds.injected(crowd)));
+    let mut strangers = Vec::new();
     while rig.ticks < (3 * bounds.injected(crowd)).min(20_000) {
-        if rig.ticks.is_multiple_of(2 * bounds.interval) {
+        strangers.retain(|stranger: &TaskHandle<()>| !stranger.is_finished());
+        if strangers.len() < STRANGERS {
             let stranger = rig.runtime.spawn(async {});
             deadlines.set(id(&stranger), rig.ticks + bounds.injected(rig.outside() - 1));
+            strangers.push(stranger);
         }
         let overflows = rig.worker(0).overflows;
         let ran = rig.tick();
         deadlines.ran(ran, rig.ticks);
         if ids.contains(&ran) {
             let bound = match rig.worker(0).overflows - overflows {
-                0 => bounds.overflowing(rig.queued() - 1, crowd),
+                0 => bounds.moved_out(rig.queued() - 1, crowd + STRANGERS as u64),
                 _ => bounds.injected(rig.outside() - 1), // it went out itself, as the newest of all
             };
             deadlines.set(ran, rig.ticks + bound);
         }
+    }
+}
+
+/// With room for a quarter of them in the ring, yielding tasks still take turns, up to a few that wait for a look.
+#[test]
+fn a_thousand_yielding_tasks_go_round() {
+    let mut rig = Rig::new(1, Bounds::DEFAULT.builder());
+    let tasks: Vec<_> = (0..1_000).map(|_| rig.runtime.spawn(yield_for_ever())).collect();
+    let mut last: HashMap<u64, u64> = tasks.iter().map(|task| (id(task), 0)).collect();
+    while rig.ticks < 20_000 {
+        let ran = rig.tick();
+        let before = last.insert(ran, rig.ticks).expect("one of them");
+        assert!(rig.ticks - before <= 1_000 + Bounds::DEFAULT.interval, "{before}, then {}", rig.ticks);
     }
 }
 

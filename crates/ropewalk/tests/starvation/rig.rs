@@ -51,8 +51,8 @@ impl Bounds {
         (before + 1) * self.interval + self.queued(self.capacity / 2 - 1)
     }
 
-    /// With `before` tasks before it in a ring that may overflow into an injection queue of then at most `outside` tasks.
-    pub fn overflowing(self, before: u64, outside: u64) -> u64 {
+    /// With `before` tasks before it in ring and local queue, from where it may go out, behind at most `outside` others.
+    pub fn moved_out(self, before: u64, outside: u64) -> u64 {
         self.queued(before) + self.injected(outside)
     }
 }

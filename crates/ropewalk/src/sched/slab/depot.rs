@@ -41,6 +41,8 @@ struct Stock {
     carved: usize,
     free: usize,
     big: usize,
+    /// The injection queue has room for this many of them.
+    most_big: usize,
     sealed: bool,
     /// M3: the pool itself, while it is sealed and tasks are outstanding.
     keeper: Option<Arc<Pool>>,
@@ -130,9 +132,13 @@ impl Depot {
         drop(shard);
         let mut stock = self.stock.lock();
         stock.big += 1;
+        let most_so_far = stock.big > stock.most_big;
+        stock.most_big = stock.most_big.max(stock.big);
         stock.keep(pool);
         drop(stock);
-        pool.injector.reserve(1);
+        if most_so_far {
+            pool.injector.reserve(1);
+        }
         task
     }
 

@@ -8,24 +8,27 @@ const SPIN: Duration = Duration::from_micros(4);
 
 impl Worker {
     /// Spins a little, then sleeps until there is a reason not to. A worker without a thread of its own leaves instead.
-    pub(super) fn rest(&self) {
+    /// True: there was something to do after all.
+    pub(super) fn rest(&self) -> bool {
         self.look_around();
         if self.has_own() || !self.threaded && self.any_work() {
-            return;
+            return true;
+        }
+        if !self.threaded
+            && let Some(searching) = self.searching.take()
+        {
+            self.end_search(searching); // others would rely on it, and it may not run again for long
         }
         if self.may_go() || !self.threaded {
             self.leave.set(true);
-            return;
-        }
-        if self.retiring.get() {
+        } else if self.retiring.get() {
             if self.station.inbox.is_empty() {
                 self.sleep_in_parker();
             }
-            return;
-        }
-        if !self.spin() {
+        } else if !self.spin() {
             self.sleep();
         }
+        false
     }
 
     /// The sleeper's half of the protocol in README.md.

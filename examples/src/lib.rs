@@ -1,1 +1,0 @@
-//! One idea per file; README.md maps idea to file.
