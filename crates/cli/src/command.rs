@@ -76,7 +76,7 @@ fn help(args: &[String]) -> Result<Verdict, Failure> {
     }
     text += "  help [NAME]   what a command does and which options it has\n\n";
     text += &(COMMANDS[0].help)();
-    text += "\nExit codes: 0 every check held, 1 one did not, 2 the arguments make no sense.\n";
+    text += "\nExit codes: 0 every check held; 1 one did not, or the output could not be\nwritten; 2 the arguments make no sense.\n";
     print(&text)
 }
 

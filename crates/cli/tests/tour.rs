@@ -110,6 +110,7 @@ fn help_and_version_go_to_standard_output() {
         let output = ropewalk(args);
         assert_eq!(output.status.code(), Some(0), "{args:?}");
         let text = stdout(&output);
+        assert!(text.lines().all(|line| line.len() <= 80), "{args:?}: {text}");
         assert!(
             ["usage: ropewalk", "--only NAME", "million"].iter().all(|part| text.contains(part)),
             "{args:?}: {text}"

@@ -28,7 +28,9 @@ pub use imp::*;
 
 /// Atomics that no model checker sees: for statics and for counters nobody synchronises through.
 pub mod real {
-    pub use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+    #[cfg(target_has_atomic = "64")]
+    pub use core::sync::atomic::AtomicU64;
+    pub use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 }
 
 /// An `UnsafeCell` whose accesses loom can check for races.

@@ -1,7 +1,8 @@
 //! Where am I: on a worker, on a plain thread inside `block_on`, or nowhere.
 //!
 //! A worker's only thread-local is one pointer. Everything that belongs to a task or a strand (id, budget, handlers)
-//! lives in the worker's [`Frame`](crate::sched::worker::Frame), which is put away and brought back with the stack.
+//! lives in the worker's [`Frame`](crate::sched::worker::Frame), which is put away and brought back with the stack; so is
+//! what the stack has entered.
 
 use crate::runtime::Handle;
 use crate::sched::worker::Worker;
@@ -53,6 +54,24 @@ pub(crate) fn enter(runtime: Handle) -> Entered {
     ENTERED.with_borrow_mut(|entered| entered.push(runtime));
     DEPTH.set(DEPTH.get() + 1);
     Entered(std::marker::PhantomData)
+}
+
+/// What this stack has entered leaves with it: others that run here meanwhile are not inside. See [`come_back`].
+#[inline]
+pub(crate) fn go_away() -> Vec<Handle> {
+    match DEPTH.replace(0) {
+        0 => Vec::new(),
+        depth => ENTERED.with_borrow_mut(|entered| entered.split_off(entered.len() - depth as usize)),
+    }
+}
+
+/// The stack that had entered these goes on here, where nothing else is entered now.
+#[inline]
+pub(crate) fn come_back(mut entered: Vec<Handle>) {
+    if !entered.is_empty() {
+        DEPTH.set(entered.len() as u32);
+        ENTERED.with_borrow_mut(|all| all.append(&mut entered));
+    }
 }
 
 /// See [`enter`].

@@ -4,6 +4,7 @@
 //! resuming it, never by freeing its stack. Scopes, names and the rest of the strand API build on this.
 
 use crate::context;
+use crate::runtime::Handle;
 use crate::sched::host::{Home, Order};
 use crate::task::{SpawnLocalError, TaskHandle};
 use crate::wait::HandlerStack;
@@ -12,6 +13,7 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 use ropewalk_core::task::Body;
 use std::any::Any;
 use std::cell::Cell;
+use std::mem::ManuallyDrop;
 use std::panic::{Location, resume_unwind};
 use std::pin::Pin;
 use std::ptr::{NonNull, null};
@@ -24,6 +26,8 @@ pub struct Interrupted;
 /// What belongs to a strand while it is not running, and what its stack needs of the poll that resumed it.
 pub(crate) struct Seat {
     handlers: HandlerStack,
+    /// The runtimes it has entered.
+    entered: Cell<Vec<Handle>>,
     yielder: Cell<*const Yielder<(), ()>>,
     waker: Cell<*const Waker>,
     cancelled: Cell<bool>,
@@ -59,7 +63,8 @@ impl<T: 'static> Body for Strand<T> {
 
 impl<T> Unpin for Strand<T> {}
 
-/// Makes the worker's frame the strand's until the answer is dropped: its handlers come and go with it.
+/// Makes the worker's frame the strand's until the answer is dropped: its handlers, and what it has entered, come and go
+/// with it. (The poll that resumes it has entered nothing.)
 fn enter(seat: &Seat) -> impl Drop {
     struct Restore<'a>(&'a Seat, HandlerStack);
     impl Drop for Restore<'_> {
@@ -70,6 +75,7 @@ fn enter(seat: &Seat) -> impl Drop {
                 frame.handlers.set(self.1.take());
                 frame.strand.set(None);
             });
+            self.0.entered.set(context::go_away());
         }
     }
     context::with_worker(|worker| {
@@ -77,23 +83,34 @@ fn enter(seat: &Seat) -> impl Drop {
         let outer = frame.handlers.take();
         frame.handlers.set(seat.handlers.take());
         frame.strand.set(Some(NonNull::from(seat)));
+        context::come_back(seat.entered.take());
         Restore(seat, outer)
     })
 }
 
 /// Waits on a strand: suspends it until `attempt` is ready. A cancelled strand unwinds instead.
-pub(crate) fn wait_here<R>(seat: &Seat, mut attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+pub(crate) fn wait_here<R>(seat: &Seat, attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+    wait_on(seat, false, attempt)
+}
+
+/// The same, but a cancelled strand waits too.
+pub(crate) fn wait_shielded<R>(seat: &Seat, attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+    wait_on(seat, true, attempt)
+}
+
+fn wait_on<R>(seat: &Seat, shielded: bool, mut attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
     loop {
-        // SAFETY: the waker is that of the poll that resumed us and is still under way.
-        let waker = unsafe { &*seat.waker.get() };
-        if let Poll::Ready(value) = attempt(&mut Context::from_waker(waker)) {
+        // SAFETY: the waker is that of the poll that resumed us and is still under way. A copy, because the attempt may
+        // itself wait, and then goes on in another poll; never dropped, and the task is alive while its stack runs (T3).
+        let waker = ManuallyDrop::new(unsafe { seat.waker.get().read() });
+        if let Poll::Ready(value) = attempt(&mut Context::from_waker(&waker)) {
             return value;
         }
-        if !seat.cancelled.get() || seat.unwinding.get() {
+        if !seat.cancelled.get() || seat.unwinding.get() || shielded {
             // SAFETY: the yielder is this stack's own.
             unsafe { (*seat.yielder.get()).suspend(()) };
         }
-        if seat.cancelled.get() && !seat.unwinding.replace(true) {
+        if seat.cancelled.get() && !shielded && !seat.unwinding.replace(true) {
             resume_unwind(Box::new(Interrupted));
         }
     }
@@ -133,6 +150,7 @@ where
             .unwrap_or_else(|error| panic!("ropewalk: no memory for a stack of {size} bytes: {error}"));
         let seat = Box::new(Seat {
             handlers: HandlerStack::default(),
+            entered: Cell::default(),
             yielder: Cell::new(null()),
             waker: Cell::new(null()),
             cancelled: Cell::new(false),

@@ -12,6 +12,7 @@ mod root;
 use crate::context;
 use crate::runtime::BlockInTask;
 use crate::sched::park::ThreadParker;
+use crate::sched::worker::Worker;
 use crate::strand;
 pub(crate) use root::{Abort, block_on_in};
 use std::cell::Cell;
@@ -197,18 +198,31 @@ fn wait_as_here<F: Future + ?Sized>(mut future: Pin<&mut F>) -> F::Output {
             // SAFETY: the strand that runs here is alive while it runs.
             Some(seat) => strand::wait_here(unsafe { seat.as_ref() }, |cx| future.as_mut().poll(cx)),
             None => {
-                if worker.pool.config.block_in_task == BlockInTask::Panic
-                    && worker.frame.current.get().is_some()
-                {
-                    panic!(
-                        "ropewalk: wait inside a task's poll, in a runtime built with block_in_task(Panic)"
-                    );
-                }
+                refuse_if_in_task(worker);
                 worker.wait_here(|cx| future.as_mut().poll(cx))
             }
         },
         None => park_thread(|cx| future.as_mut().poll(cx)),
     })
+}
+
+/// # Panics
+/// In a task's poll, if the runtime was built so.
+fn refuse_if_in_task(worker: &Worker) {
+    let in_task = worker.frame.strand.get().is_none() && worker.frame.current.get().is_some();
+    if in_task && worker.pool.config.block_in_task == BlockInTask::Panic {
+        panic!("ropewalk: wait inside a task's poll, in a runtime built with block_in_task(Panic)");
+    }
+}
+
+/// Waits on `worker` as the place does, but to the end: also a cancelled strand, because what it does for others cannot be
+/// left half way.
+pub(crate) fn wait_shielded<R>(worker: &Worker, attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+    match worker.frame.strand.get() {
+        // SAFETY: the strand that runs here is alive while it runs.
+        Some(seat) => strand::wait_shielded(unsafe { seat.as_ref() }, attempt),
+        None => worker.wait_here(attempt),
+    }
 }
 
 /// Parks the thread until `attempt` is ready.

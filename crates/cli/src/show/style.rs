@@ -84,7 +84,7 @@ pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn figures_have_three_digits_and_a_unit() {
         let values = [
-            Value::Nanos(3.14159),
+            Value::Nanos(7.654),
             Value::Nanos(45_678.0),
             Value::Nanos(2e9),
             Value::Nanos(2e12),
@@ -124,7 +124,7 @@ mod tests {
             Value::Bytes(3.0 * 1024.0 * 1024.0),
         ];
         let shown = values.each_ref().map(|value| Style::PLAIN.value(value));
-        assert_eq!(shown, ["3.14 ns", "45.7 us", "2.00 s", "2000 s", "12.3 M/s", "56.0 B", "3.00 MiB"]);
+        assert_eq!(shown, ["7.65 ns", "45.7 us", "2.00 s", "2000 s", "12.3 M/s", "56.0 B", "3.00 MiB"]);
     }
 
     #[test]

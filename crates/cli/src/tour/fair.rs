@@ -8,7 +8,7 @@
 use super::gate::Baton;
 use super::{Guide, Stop};
 use crate::figure::{Column, Findings, Table, Value};
-use ropewalk::{Pool, Runtime, TaskHandle, Wait};
+use ropewalk::{Pool, PoolMetrics, Runtime, TaskHandle, Wait, WorkerMetrics};
 use ropewalk_core::prim::real::{AtomicBool, Ordering::*};
 use std::error::Error;
 use std::sync::Arc;
@@ -54,41 +54,23 @@ impl Stop for Fair {
         let free = runtime.spawn(free_clock(over.clone()));
         let from = Instant::now();
         let outside = knock(&runtime, from + span);
-        let (tide, lasted) = (pool.metrics(), from.elapsed());
+        let (metrics, lasted) = (pool.metrics(), from.elapsed());
         over.store(true, Relaxed);
         let ticks = pinned.wait()?.wait()?;
         let free = free.wait()?;
         flood.into_iter().try_for_each(TaskHandle::wait)?;
         guide.pause();
 
+        let late = ticks.iter().filter(|tick| tick.polls > tick.bound()).count();
+        let gaps = ticks.iter().map(|tick| tick.gap).collect();
         let mut findings = Findings::default();
         findings.table(turns(&ticks));
-        let gaps = ticks.iter().map(|tick| tick.gap).collect();
         findings.table(clocks([
             ("pinned clock", gaps),
             ("free clock", free),
             ("spawned from outside", outside),
         ]));
-        let total =
-            |figure: fn(&ropewalk::WorkerMetrics) -> u64| tide.workers.iter().map(figure).sum::<u64>();
-        let columns = [
-            Column::new("alive", "alive"),
-            Column::new("spawned", "spawned"),
-            Column::new("polls", "polls"),
-            Column::new("polls_per_s", "polls, rate"),
-            Column::new("overflows", "queue overflows"),
-        ];
-        let mut table = Table::new("The flood meanwhile", columns);
-        let polls = total(|worker| worker.polls);
-        table.row([
-            Value::Count(tide.alive),
-            Value::Count(total(|worker| worker.spawned)),
-            Value::Count(polls),
-            Value::rate(polls, lasted),
-            Value::Count(total(|worker| worker.overflows)),
-        ]);
-        findings.table(table);
-        let late = ticks.iter().filter(|tick| tick.polls > tick.bound()).count();
+        findings.table(tide(&metrics, lasted));
         findings.check(!ticks.is_empty(), "the pinned clock got its turns");
         findings.check(late == 0, "each of its turns came within the bound for the tasks ahead of it");
         Ok(findings)
@@ -229,6 +211,27 @@ fn clocks<const N: usize>(clocks: [(&str, Vec<Duration>); N]) -> Table {
         let time = |share| quantile(&gaps, share).map_or(Value::Absent, Value::time);
         table.row([Value::text(who), Value::Count(gaps.len() as u64), time(0.5), time(0.99), time(1.0)]);
     }
+    table
+}
+
+fn tide(metrics: &PoolMetrics, lasted: Duration) -> Table {
+    let columns = [
+        Column::new("alive", "alive"),
+        Column::new("spawned", "spawned"),
+        Column::new("polls", "polls"),
+        Column::new("polls_per_s", "polls, rate"),
+        Column::new("overflows", "queue overflows"),
+    ];
+    let mut table = Table::new("The flood meanwhile", columns);
+    let total = |figure: fn(&WorkerMetrics) -> u64| metrics.workers.iter().map(figure).sum::<u64>();
+    let polls = total(|worker| worker.polls);
+    table.row([
+        Value::Count(metrics.alive),
+        Value::Count(total(|worker| worker.spawned)),
+        Value::Count(polls),
+        Value::rate(polls, lasted),
+        Value::Count(total(|worker| worker.overflows)),
+    ]);
     table
 }
 

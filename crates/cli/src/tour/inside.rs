@@ -113,8 +113,10 @@ fn work() {
     black_box(x);
 }
 
+type Figure = fn(&WorkerMetrics) -> u64;
+
 /// What is shown of a worker.
-const FIGURES: [(Column, fn(&WorkerMetrics) -> u64); 15] = [
+const FIGURES: [(Column, Figure); 15] = [
     (Column::noted("polls", "polls", "turns given to tasks"), |worker| worker.polls),
     (Column::noted("spawned", "spawned", "tasks started on it"), |worker| worker.spawned),
     (Column::noted("finished", "finished", "tasks that ended on it"), |worker| worker.finished),

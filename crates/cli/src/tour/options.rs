@@ -21,11 +21,11 @@ const ACCEPTED: &str = "--quick, --only NAME, --list, --json, --help";
 
 pub(crate) fn help() -> String {
     let mut text = String::from(
-        "The tour: each stop says what it shows, does real work, and ends in a table of figures.
+        "The tour: each stop says what it shows, does real work, and ends in figures.
 
 usage: ropewalk [tour] [--quick] [--only NAME]... [--list] [--json]
 
-  --quick       a little of everything, in a few seconds; the figures are then only a hint
+  --quick       a little of everything, in seconds; figures are then only a hint
   --only NAME   this stop alone; may be given several times
   --list        the names of the stops
   --json        one JSON document on standard output instead of text
@@ -37,7 +37,7 @@ Stops:
     for stop in STOPS {
         text += &format!("  {:<13} {}\n", stop.name(), stop.title());
     }
-    text += "\nProgress goes to standard error. NO_COLOR=1 asks for plain text; a pipe or a file always gets it.\n";
+    text += "\nProgress goes to standard error. A pipe or a file gets plain text; so does a\nterminal with NO_COLOR=1.\n";
     text
 }
 

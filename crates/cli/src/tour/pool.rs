@@ -113,7 +113,7 @@ impl Yard {
     /// Notes what each worker is doing; now and then the local tasks are let go.
     fn look(&mut self) {
         self.seen.push(self.pool.metrics().workers.iter().map(|worker| worker.state).collect());
-        if self.seen.len() % 4 == 0 {
+        if self.seen.len().is_multiple_of(4) {
             self.ledger.bell.wake_all();
         }
     }
@@ -195,7 +195,7 @@ async fn unit(number: usize, ledger: Arc<Ledger>) {
     work();
     ropewalk::yield_now().await;
     work();
-    if number % 256 == 0 {
+    if number.is_multiple_of(256) {
         ledger.local.fetch_add(1, Relaxed);
         let ledger = ledger.clone();
         let local = async move {

@@ -3,8 +3,7 @@
 use super::gate::Gate;
 use super::{Guide, Stop};
 use crate::figure::{Column, Findings, Table, Value};
-use crate::show::grouped;
-use ropewalk::{Blocking, Pool, Runtime, TaskError, Wait, WorkerMetrics, strand, with_handler};
+use ropewalk::{Blocking, Pool, Runtime, TaskError, Wait, strand, with_handler};
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Instant;
@@ -54,69 +53,94 @@ fn interview(pool: &Pool, count: u64) -> bool {
     (0..count).all(|question| ask_and_wait(pool, question).is_ok_and(|answer| answer == question + 1))
 }
 
+/// As [`interview`], by async code.
+async fn interview_async(pool: Pool, count: u64) -> Result<bool, TaskError> {
+    let mut right = true;
+    for question in 0..count {
+        right &= ask(&pool, question).await? == question + 1;
+    }
+    Ok(right)
+}
+
 /// The same function at five places, and what the workers counted meanwhile.
 fn places(guide: &Guide, findings: &mut Findings) -> Result<(), Trouble> {
     let runtime = Runtime::builder().worker_threads(1).thread_name("tour").build()?;
     let pool = runtime.pool("main").expect("every runtime has it");
-    let other = Pool::builder().name("answers").workers(1).build(&runtime.handle())?;
-    let columns = [
-        Column::new("where", "where"),
-        Column::new("waits", "waits"),
-        Column::new("each_ns", "each"),
-        Column::new("stacks_parked", "parked"),
-        Column::new("threads_held", "held"),
-    ];
-    let mut table =
-        Table::new("One function, five places, 1 worker (parked: stacks; held: OS threads)", columns);
-    let mut stop_at = |place: &str, count: u64, visit: &dyn Fn(u64) -> Result<bool, TaskError>| {
-        guide.phase_finishing(place, &runtime, count);
-        let counted = |figure: fn(&WorkerMetrics) -> u64| runtime.metrics().total(figure);
-        let figures = || [counted(|worker| worker.waits_in_poll), counted(|worker| worker.held)];
-        let (before, from) = (figures(), Instant::now());
-        let right = visit(count)?;
-        let (took, after) = (from.elapsed(), figures());
-        let counts = [0, 1].map(|at| Value::Count(after[at] - before[at]));
-        table.row(
-            [Value::text(place), Value::Count(count), Value::share(took, count)].into_iter().chain(counts),
-        );
-        findings.check(right, format!("{place}: {} answers, all right", grouped(count)));
-        Ok::<_, TaskError>([after[0] - before[0], after[1] - before[1]])
-    };
-    let many = guide.amount(1_000_000, 1000);
-    let few = guide.amount(60_000, 200);
-    let at = pool.clone();
-    stop_at(".await in a task", many, &|count| {
-        let pool = at.clone();
-        at.spawn(async move {
-            let mut right = true;
-            for question in 0..count {
-                right &= ask(&pool, question).await? == question + 1;
-            }
-            Ok(right)
-        })
-        .wait()?
-    })?;
-    let [parked, _] = stop_at(".wait() in a task's poll", many, &|count| {
-        let pool = at.clone();
-        at.spawn(async move { interview(&pool, count) }).wait()
-    })?;
-    stop_at(".wait() on a strand", many, &|count| {
-        let pool = at.clone();
-        let strand =
-            at.spawn(
-                async move { strand::spawn(move || interview(&pool, count)).expect("tasks run on workers") },
-            );
-        strand.wait()?.wait()
-    })?;
-    stop_at(".wait() on a plain thread", few, &|count| Ok(interview(&at, count)))?;
-    let [_, held] = stop_at("Blocking, in a task", few, &|count| {
-        let answers = other.clone();
-        at.spawn(async move { with_handler(&Blocking, || interview(&answers, count)) }).wait()
-    })?;
-    findings.table(table);
+    let answers = Pool::builder().name("answers").workers(1).build(&runtime.handle())?;
+    let [many, few] = [guide.amount(1_000_000, 1000), guide.amount(60_000, 200)];
+    let mut survey = Survey::new(guide, &runtime);
+
+    let here = pool.clone();
+    survey.ask_in(".await in a task", many, || pool.spawn(interview_async(here, many)).wait()?)?;
+    let here = pool.clone();
+    let in_a_poll = async move { interview(&here, many) };
+    let [parked, _] = survey.ask_in(".wait() in a task's poll", many, || pool.spawn(in_a_poll).wait())?;
+    let here = pool.clone();
+    let on_a_strand =
+        async move { strand::spawn(move || interview(&here, many)).expect("tasks run on workers").await };
+    survey.ask_in(".wait() on a strand", many, || pool.spawn(on_a_strand).wait()?)?;
+    survey.ask_in(".wait() on a plain thread", few, || Ok(interview(&pool, few)))?;
+    // A held worker runs nothing: the answers come from another pool.
+    let blocking = async move { with_handler(&Blocking, || interview(&answers, few)) };
+    let [_, held] = survey.ask_in("Blocking, in a task", few, || pool.spawn(blocking).wait())?;
+
+    survey.finish(findings);
     findings.check(parked >= many, "every wait in a poll parked a stack, not the worker");
     findings.check(held >= few, "waits that held the thread itself, as Blocking does, were counted");
     Ok(())
+}
+
+/// What is found at each place.
+struct Survey<'a> {
+    guide: &'a Guide,
+    runtime: &'a Runtime,
+    table: Table,
+    wrong: Vec<&'static str>,
+}
+
+impl<'a> Survey<'a> {
+    fn new(guide: &'a Guide, runtime: &'a Runtime) -> Self {
+        let columns = [
+            Column::new("where", "where"),
+            Column::new("waits", "waits"),
+            Column::new("each_ns", "each"),
+            Column::new("stacks_parked", "parked"),
+            Column::new("threads_held", "held"),
+        ];
+        let title = "One function, five places, 1 worker (parked: stacks; held: OS threads)";
+        Self { guide, runtime, table: Table::new(title, columns), wrong: Vec::new() }
+    }
+
+    /// How many stacks were parked and threads held while `visit` asked `count` times.
+    fn ask_in(
+        &mut self,
+        place: &'static str,
+        count: u64,
+        visit: impl FnOnce() -> Result<bool, TaskError>,
+    ) -> Result<[u64; 2], TaskError> {
+        self.guide.phase_finishing(place, self.runtime, count);
+        let (before, from) = (self.counters(), Instant::now());
+        let right = visit()?;
+        let (took, after) = (from.elapsed(), self.counters());
+        let counted = [after[0] - before[0], after[1] - before[1]];
+        let row = [Value::text(place), Value::Count(count), Value::share(took, count)];
+        self.table.row(row.into_iter().chain(counted.map(Value::Count)));
+        self.wrong.extend((!right).then_some(place));
+        Ok(counted)
+    }
+
+    fn counters(&self) -> [u64; 2] {
+        let metrics = self.runtime.metrics();
+        [metrics.total(|worker| worker.waits_in_poll), metrics.total(|worker| worker.held)]
+    }
+
+    fn finish(self, findings: &mut Findings) {
+        findings.table(self.table);
+        findings.check(self.wrong.is_empty(), "every answer was right, at all five places");
+        for place in self.wrong {
+            findings.check(false, format!("{place}: an answer was wrong"));
+        }
+    }
 }
 
 /// More tasks than workers wait in their polls, for something that only a task of the same worker will do.

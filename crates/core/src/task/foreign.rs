@@ -1,7 +1,7 @@
 //! `spawn` for foreign executors: one allocation from the global allocator, and a function that queues.
 
 use super::{Async, Birth, Header, Host, PanicInfo, Runnable, TaskHandle, TaskId, TaskRef, emplace, layout};
-use crate::prim::real::{AtomicU64, Ordering::Relaxed};
+use crate::prim::real::{AtomicUsize, Ordering::Relaxed};
 use alloc::alloc::{alloc, dealloc, handle_alloc_error};
 use core::alloc::Layout;
 use core::future::Future;
@@ -78,8 +78,10 @@ where
     F::Output: Send + 'static,
     S: Fn(Runnable) + Send + Sync + 'static,
 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    let id = TaskId::new(NonZeroU64::new(NEXT.fetch_add(1, Relaxed)).expect("ids do not run out"));
+    // A word wide: where that is 32 bits, ids come round after four thousand million tasks.
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let number = NEXT.fetch_add(1, Relaxed) as u64;
+    let id = TaskId::new(NonZeroU64::MIN.saturating_add(number));
     let birth = Birth { id, spawned_at: Location::caller(), pinned: false, priority: 0 };
     let layout = layout::<Async<F>, Foreign<S>>();
     // SAFETY: a cell is never zero-sized; body and output are Send + 'static.

@@ -31,7 +31,7 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 use core::task::{Context, Poll};
 
-/// Identifies a task within its process; never used twice.
+/// Identifies a task within its process (or, for tasks of [`spawn`], among those). Not used twice, as far as a word counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId(NonZeroU64);
 

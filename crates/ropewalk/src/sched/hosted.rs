@@ -101,7 +101,7 @@ impl Seat {
     /// Calls `waker` when the seat is free. True: it is free now.
     pub(crate) fn watch(&self, waker: &Waker) -> bool {
         let mut state = self.0.lock();
-        if state.driver.is_some() {
+        if state.driver.is_some() && !state.waiting.iter().any(|known| known.will_wake(waker)) {
             state.waiting.push(waker.clone());
         }
         state.driver.is_none()
@@ -124,11 +124,14 @@ impl Driving<'_> {
         &self.crew.as_ref().expect("held until drop").workers
     }
 
-    /// Runs tasks until `done`, sleeping when there are none.
+    /// Runs tasks until `done`, sleeping when there are none: as the guest of another runtime's worker, if this is one.
     pub(crate) fn run_until(&mut self, done: impl Fn() -> bool) {
         while !done() {
             if !self.run_while_ready(&done) && !done() {
-                self.first().sleep();
+                context::with_worker(|host| match host {
+                    Some(host) => self.first().sleep_at(host),
+                    None => self.first().sleep(),
+                });
             }
         }
     }

@@ -140,6 +140,11 @@ impl Parker {
         }
     }
 
+    /// Consumes an `unpark`, if there was one, without sleeping: for an owner that waits in another way.
+    pub(crate) fn was_unparked(&self) -> bool {
+        self.token.get_up()
+    }
+
     /// What the worker is doing.
     pub(crate) fn state(&self) -> WorkerState {
         match self.token.0.0.load(Ordering::Relaxed) {

@@ -23,7 +23,7 @@ use ropewalk_core::prim::real::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Or
 use ropewalk_core::task::Runnable;
 use std::io;
 use std::sync::{Arc, OnceLock};
-use std::task::Waker;
+use std::task::{Context, Poll, Waker};
 
 /// How far a pool's life has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +63,8 @@ pub(crate) struct Pool {
     outside: Count,
     /// Driven by whoever calls, without threads of its own.
     pub(crate) hosted: bool,
+    /// Who drives it, while that one sleeps on a worker of another runtime.
+    guest: Lock<Option<Waker>>,
 }
 
 impl Pool {
@@ -85,6 +87,7 @@ impl Pool {
             watched: AtomicBool::new(config.watches()),
             outside: Count::default(),
             hosted,
+            guest: Lock::new(None),
             config,
         })
     }
@@ -125,12 +128,36 @@ impl Pool {
         // A hosted pool has one thread, which sleeps for all of its workers at the first.
         let worker = if self.hosted { 0 } else { worker };
         self.station(worker).parker.unpark(&self.seam);
+        self.wake_guest();
     }
 
     pub(crate) fn unpark_all(&self) {
         for station in self.stations() {
             station.parker.unpark(&self.seam);
         }
+        self.wake_guest();
+    }
+
+    /// Whoever drives this pool on another runtime's worker has no thread to unpark. It leaves its waker before it looks
+    /// whether there was an unpark, and we look for the waker after the unpark: one of the two sees the other.
+    fn wake_guest(&self) {
+        if self.hosted
+            && let Some(guest) = { self.guest.lock().take() }
+        {
+            guest.wake();
+        }
+    }
+
+    /// Ready when `station`, where the pool's driver sleeps, was unparked.
+    pub(crate) fn poll_guest(&self, station: &Station, cx: &mut Context<'_>) -> Poll<()> {
+        let before = self.guest.lock().replace(cx.waker().clone());
+        drop(before);
+        if !station.parker.was_unparked() {
+            return Poll::Pending;
+        }
+        let unused = self.guest.lock().take();
+        drop(unused);
+        Poll::Ready(())
     }
 
     // ---- who is there -----------------------------------------------------------------------------------------

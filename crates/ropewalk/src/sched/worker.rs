@@ -85,8 +85,6 @@ pub(crate) struct Worker {
     pub(crate) single: Cell<bool>,
     /// The worker has a thread of its own, on which it may sleep.
     threaded: bool,
-    /// The current task asked to go behind everything else.
-    yielded: Cell<bool>,
     pub(crate) frame: Frame,
     pub(crate) fibres: Fibres,
 }
@@ -129,7 +127,6 @@ impl Worker {
             single: Cell::new(false),
             alone: Cell::new(true),
             threaded,
-            yielded: Cell::new(false),
             frame: Frame::default(),
             fibres: Fibres::default(),
             pool,
@@ -282,8 +279,8 @@ impl Worker {
         self.station.counters.polls.bump();
         self.frame.current.set(Some(task.as_raw()));
         self.frame.budget.set(super::budget::BUDGET);
-        self.yielded.set(false);
-        let ran = if self.watching.get() { self.run_watched(task) } else { task.run_with(&self.yielded) };
+        self.frame.yielded.set(false);
+        let ran = if self.watching.get() { self.run_watched(task) } else { task.run_with(&self.frame.yielded) };
         self.frame.current.set(None);
         match ran {
             Ran::Idle => {}
@@ -305,7 +302,7 @@ impl Worker {
         }
         let observation = host::observation(&watched);
         let from = observation.map(|_| config.clock.now());
-        let ran = task.run_with(&self.yielded);
+        let ran = task.run_with(&self.frame.yielded);
         if let (Some(observation), Some(from)) = (observation, from) {
             observation.polled((config.clock.now() - from).as_nanos() as u64);
         }
@@ -444,7 +441,7 @@ impl Worker {
     /// The current operation returns `Pending` but wants to go on: behind everything that is runnable now.
     pub(crate) fn go_last(&self, waker: &Waker) {
         if Header::of_waker(waker).is_some_and(|task| self.frame.current.get() == Some(task)) {
-            self.yielded.set(true);
+            self.frame.yielded.set(true);
         } else {
             waker.wake_by_ref();
         }

@@ -1,6 +1,6 @@
 //! The root of a program: `block_on`, with threads and without.
 
-use super::{park_thread, wait};
+use super::{park_thread, refuse_if_in_task, wait};
 use crate::context;
 use crate::runtime::Handle;
 use crate::sched::host::{Order, Ticket, make};
@@ -31,6 +31,11 @@ pub(crate) fn block_on_in<F: Future>(runtime: &Handle, future: F) -> F::Output {
         let _entered = context::enter(runtime.clone());
         future.as_mut().poll(cx)
     };
+    wait_apart(poll)
+}
+
+/// Waits where `block_on` was called, which is not inside the runtime it is of.
+fn wait_apart<R>(poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
     if context::with_worker(|worker| worker.is_some()) { wait(poll_fn(poll)) } else { park_thread(poll) }
 }
 
@@ -41,32 +46,28 @@ fn raise_fatal(runtime: &Handle, root: Option<&Waker>) {
     }
 }
 
-/// `block_on` without threads: takes the seat and drives. While another thread has it, the future is polled here, and
-/// woken by it; when that thread leaves, this one takes over.
+/// `block_on` without threads: takes the seat and drives. While somebody else has it, the future is polled here, and woken
+/// by them; when they leave, this one takes over.
 fn drive<F: Future>(runtime: &Handle, seat: &Seat, mut future: Pin<&mut F>) -> F::Output {
+    context::with_worker(|host| host.map(refuse_if_in_task));
+    let mut poll = |cx: &mut Context<'_>| {
+        let _entered = context::enter(runtime.clone());
+        future.as_mut().poll(cx)
+    };
     loop {
         match seat.take() {
             Ok(driving) => return drive_root(runtime, driving, future),
-            Err(Taken::ByThisThread) => return wait(future),
-            Err(Taken::ByAnother) => {
-                let done = park_thread(|cx| {
-                    if seat.watch(cx.waker()) {
-                        return Poll::Ready(None);
-                    }
-                    let _entered = context::enter(runtime.clone());
-                    future.as_mut().poll(cx).map(Some)
+            Err(Taken::ByThisThread | Taken::ByAnother) => {
+                let done = wait_apart(|cx| match seat.watch(cx.waker()) {
+                    true => Poll::Ready(None),
+                    false => poll(cx).map(Some),
                 });
                 if let Some(output) = done {
                     return output;
                 }
             }
             Err(reason @ Taken::BoundTo(_)) => panic!("ropewalk: block_on: {reason}"),
-            Err(Taken::Over) => {
-                return park_thread(|cx| {
-                    let _entered = context::enter(runtime.clone());
-                    future.as_mut().poll(cx)
-                });
-            }
+            Err(Taken::Over) => return wait_apart(poll),
         }
     }
 }

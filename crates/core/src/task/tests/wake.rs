@@ -213,7 +213,7 @@ std::thread_local!(static YIELDED: Cell<bool> = const { Cell::new(false) });
 // - in crates/core/src/task/state.rs: `while self.0.fetch_sub(SCHEDULED, AcqRel) & SCHEDULED != 0 {}`
 // + `self.0.fetch_sub(SCHEDULED, AcqRel);`
 //
-// mutation: start-and-requeue-do-not-acquire
+// mutation: start-does-not-acquire
 // - in crates/core/src/task/state.rs: `self.0.fetch_add(SCHEDULED, AcqRel)`
 // + `self.0.fetch_add(SCHEDULED, Release)`
 #[test]

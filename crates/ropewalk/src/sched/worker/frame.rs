@@ -1,7 +1,8 @@
 //! What belongs to the task that runs now, not to the worker.
 
 use super::super::budget::BUDGET;
-use crate::strand;
+use crate::runtime::Handle;
+use crate::{context, strand};
 use crate::wait::HandlerStack;
 use ropewalk_core::task::Header;
 use std::cell::Cell;
@@ -12,7 +13,11 @@ use std::ptr::NonNull;
 pub(crate) struct Frame {
     pub(crate) current: Cell<Option<NonNull<Header>>>,
     pub(crate) budget: Cell<u8>,
+    /// The task asked to go behind everything else when its poll ends.
+    pub(crate) yielded: Cell<bool>,
     pub(crate) handlers: HandlerStack,
+    /// The runtimes that a parked stack had entered; while it runs, `context` has them.
+    entered: Vec<Handle>,
     /// The strand whose stack this is.
     pub(crate) strand: Cell<Option<NonNull<strand::Seat>>>,
 }
@@ -22,7 +27,9 @@ impl Frame {
         Frame {
             current: Cell::new(self.current.take()),
             budget: Cell::new(BUDGET),
+            yielded: Cell::new(self.yielded.take()),
             handlers: self.handlers.take(),
+            entered: context::go_away(),
             strand: Cell::new(self.strand.take()),
         }
     }
@@ -30,7 +37,9 @@ impl Frame {
     pub(crate) fn bring_back(&self, frame: Frame) {
         self.current.set(frame.current.get());
         self.budget.set(frame.budget.get());
+        self.yielded.set(frame.yielded.get());
         self.handlers.set(frame.handlers);
+        context::come_back(frame.entered);
         self.strand.set(frame.strand.get());
     }
 }

@@ -31,13 +31,27 @@ impl Worker {
         false
     }
 
-    /// The sleeper's half of the protocol in README.md.
+    /// Sleeps with the thread.
     pub(crate) fn sleep(&self) {
+        self.sleep_by(|| self.sleep_in_parker());
+    }
+
+    /// Sleeps as a guest: this worker is driven by something that runs on `host`, which goes on with other work.
+    pub(crate) fn sleep_at(&self, host: &Worker) {
+        self.sleep_by(|| {
+            self.station.counters.parks.bump();
+            crate::wait::wait_shielded(host, |cx| self.pool.poll_guest(&self.station, cx));
+            self.station.counters.wakes.bump();
+        });
+    }
+
+    /// The sleeper's half of the protocol in README.md.
+    fn sleep_by(&self, sleep: impl FnOnce()) {
         let idle = &self.pool.idle;
         match idle.sleep(self.index(), self.searching.take(), || self.any_work()) {
             Err(woken) => self.searching.set(woken.searching()),
             Ok(sleeping) => {
-                self.sleep_in_parker();
+                sleep();
                 self.searching.set(idle.leave_sleep(sleeping).searching());
             }
         }
