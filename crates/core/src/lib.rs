@@ -23,10 +23,10 @@
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
-#[doc(hidden)]
-pub mod prim;
 mod block_on;
 pub mod list;
+#[doc(hidden)]
+pub mod prim;
 pub mod stack;
 pub mod wait_queue;
 pub use block_on::{block_on_simple, noop_waker};

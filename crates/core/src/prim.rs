@@ -12,14 +12,16 @@ mod imp {
 #[cfg(all(shuttle, not(loom)))]
 mod imp {
     pub use shuttle::hint::spin_loop;
-    pub use shuttle::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+    pub use shuttle::sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    };
     pub use shuttle::thread;
 }
 #[cfg(not(any(loom, shuttle)))]
 mod imp {
+    pub use core::hint::spin_loop;
     #[cfg(target_has_atomic = "64")]
     pub use core::sync::atomic::AtomicU64;
-    pub use core::hint::spin_loop;
     pub use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
     #[cfg(any(feature = "std", test))]
     pub use std::thread;
@@ -143,7 +145,11 @@ mod lock {
                 Self { held: AtomicBool::new(false), value: UnsafeCell::new(value) }
             }
             pub fn lock(&self) -> LockGuard<'_, T> {
-                while self.held.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
+                while self
+                    .held
+                    .compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed)
+                    .is_err()
+                {
                     core::hint::spin_loop();
                 }
                 LockGuard(self)

@@ -79,7 +79,9 @@ pub trait Handler {
     fn suspend(&self, future: Pin<&mut dyn Future<Output = ()>>);
 }
 
-/// Parks the thread itself, wherever it is. On a worker nothing else runs there meanwhile; that is counted.
+/// Parks the thread itself, wherever it is. On a worker nothing else runs there meanwhile; that is counted, and what the
+/// worker had queued is left to the others. Waiting this way for something that only this worker could do (a local task,
+/// or any task where there is no other worker) does not end.
 #[derive(Clone, Copy, Debug)]
 pub struct Blocking;
 
@@ -87,7 +89,7 @@ impl Handler for Blocking {
     fn suspend(&self, mut future: Pin<&mut dyn Future<Output = ()>>) {
         context::with_worker(|worker| {
             if let Some(worker) = worker {
-                worker.station.counters.held.bump();
+                worker.hold();
             }
         });
         park_thread(|cx| future.as_mut().poll(cx));

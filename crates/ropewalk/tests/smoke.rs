@@ -147,3 +147,14 @@ fn dropping_a_runtime_drops_what_is_alive() {
         }
     }
 }
+
+#[test]
+fn a_worker_held_by_blocking_leaves_its_queue_to_the_others() {
+    for _ in 0..100 {
+        let rt = Runtime::builder().worker_threads(2).build().unwrap();
+        let task = rt.spawn(async {
+            ropewalk::with_handler(&ropewalk::Blocking, || ropewalk::spawn(async { 1 }).wait().unwrap())
+        });
+        assert_eq!(task.wait().unwrap(), 1);
+    }
+}

@@ -18,8 +18,8 @@ use super::worker::Worker;
 use crate::context;
 use crate::drive::futex::FutexDriver;
 use crate::runtime::{Config, Shared};
-use ropewalk_core::prim::{Lock, fence};
 use ropewalk_core::prim::real::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering::*};
+use ropewalk_core::prim::{Lock, fence};
 use ropewalk_core::task::Runnable;
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -170,10 +170,6 @@ impl Pool {
         self.stations[index].get_or_init(|| Arc::new(Station::new(index, self.config.queue_capacity)))
     }
 
-    pub(crate) fn most_workers(&self) -> usize {
-        self.stations.len()
-    }
-
     /// Workers that take work.
     #[inline]
     pub(crate) fn active(&self) -> usize {
@@ -236,40 +232,38 @@ impl Pool {
         hire: impl Fn(Arc<Pool>, Arc<Station>) -> io::Result<()>,
     ) -> io::Result<()> {
         let _whole = self.resizing.lock();
-        for index in 0..self.most_workers() {
-            let hired = {
-                let mut census = self.census.lock();
-                if index >= count && self.stations[index].get().is_none() {
-                    break;
+        let mut to_hire = self.reassign(count).into_iter();
+        let hired = to_hire.try_for_each(|station| {
+            hire(self.clone(), station.clone()).inspect_err(|_| self.vacate(&station, false))
+        });
+        to_hire.for_each(|station| self.vacate(&station, false)); // those after one that could not be hired
+        self.changed();
+        hired
+    }
+
+    /// Gives every station its new status, all at once, so that new workers know each other from the start. Answers
+    /// which stations need a worker. A pool that closes changes no more.
+    fn reassign(&self, count: usize) -> Vec<Arc<Station>> {
+        let mut census = self.census.lock();
+        let mut to_hire = Vec::new();
+        let known = self.stations().count();
+        if self.phase() != Phase::Open {
+            return to_hire;
+        }
+        for index in 0..count.max(known) {
+            let station = self.station(index);
+            match (index < count, station.status()) {
+                (true, Status::Vacant) => {
+                    census.manned += 1;
+                    self.set_status(station, Status::Active);
+                    to_hire.push(station.clone());
                 }
-                let station = self.station(index).clone();
-                let (wanted, now) = (index < count, station.status());
-                match (wanted, now) {
-                    (true, Status::Vacant) => {
-                        census.manned += 1;
-                        self.set_status(&station, Status::Active);
-                        Some(station)
-                    }
-                    (true, Status::Retiring) => {
-                        self.set_status(&station, Status::Active);
-                        None
-                    }
-                    (false, Status::Active) => {
-                        self.set_status(&station, Status::Retiring);
-                        None
-                    }
-                    _ => None,
-                }
-            };
-            if let Some(station) = hired
-                && let Err(error) = hire(self.clone(), station.clone())
-            {
-                self.vacate(&station, false);
-                return Err(error);
+                (true, Status::Retiring) => self.set_status(station, Status::Active),
+                (false, Status::Active) => self.set_status(station, Status::Retiring),
+                _ => {}
             }
         }
-        self.changed();
-        Ok(())
+        to_hire
     }
 
     /// Under the census lock.

@@ -280,7 +280,8 @@ impl Worker {
         self.frame.current.set(Some(task.as_raw()));
         self.frame.budget.set(super::budget::BUDGET);
         self.frame.yielded.set(false);
-        let ran = if self.watching.get() { self.run_watched(task) } else { task.run_with(&self.frame.yielded) };
+        let ran =
+            if self.watching.get() { self.run_watched(task) } else { task.run_with(&self.frame.yielded) };
         self.frame.current.set(None);
         match ran {
             Ran::Idle => {}
@@ -431,10 +432,23 @@ impl Worker {
         f(unsafe { &mut *self.local.get() })
     }
 
+    /// User code is about to hold the thread: what is queued here becomes everybody's.
+    pub(crate) fn hold(&self) {
+        self.station.counters.held.bump();
+        if let Some(next) = self.next.take() {
+            self.push_ring(next);
+        }
+        if !self.ring.is_empty() {
+            self.notify_others();
+        }
+    }
+
     #[inline]
     fn notify_others(&self) {
         if !self.alone.get() {
             self.pool.notify();
+        } else if self.epoch.get() != self.pool.epoch() {
+            self.look_around(); // it may have company by now, to whom this should be open
         }
     }
 

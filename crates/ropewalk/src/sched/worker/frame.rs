@@ -2,8 +2,8 @@
 
 use super::super::budget::BUDGET;
 use crate::runtime::Handle;
-use crate::{context, strand};
 use crate::wait::HandlerStack;
+use crate::{context, strand};
 use ropewalk_core::task::Header;
 use std::cell::Cell;
 use std::ptr::NonNull;
