@@ -101,10 +101,10 @@ impl Pool {
                 self.name()
             )));
         }
+        self.0.resize(workers, crate::runtime::hire)?;
         if self.0.phase() != Phase::Open {
             return Err(RuntimeError::Misuse(format!("pool {:?} is shut down", self.name())));
         }
-        self.0.resize(workers, crate::runtime::hire)?;
         let pool = self.0.clone();
         Ok(poll_fn(move |cx| {
             pool.watch_census(cx.waker());

@@ -11,10 +11,12 @@ mod root;
 
 use crate::context;
 use crate::runtime::BlockInTask;
+use crate::sched::host::{Extra, Ticket};
 use crate::sched::park::ThreadParker;
 use crate::sched::worker::Worker;
 use crate::strand;
 pub(crate) use root::{Abort, block_on_in};
+use ropewalk_core::task::Header;
 use std::cell::Cell;
 use std::fmt;
 use std::future::{Future, IntoFuture};
@@ -32,7 +34,7 @@ use std::task::{Context, Poll, Waker};
 ///
 /// # Panics
 /// With what the future panics with; with [`HandlerGaveUp`] if a handler returns too early; inside a task if the runtime
-/// was built with [`BlockInTask::Panic`].
+/// was built with [`BlockInTask::Panic`], or if there is no memory for another stack.
 pub fn wait<F: IntoFuture>(future: F) -> F::Output {
     let future = pin!(future.into_future());
     match HandlerStack::here(|handlers| handlers.0.get()) {
@@ -211,8 +213,12 @@ fn wait_as_here<F: Future + ?Sized>(mut future: Pin<&mut F>) -> F::Output {
 /// # Panics
 /// In a task's poll, if the runtime was built so.
 fn refuse_if_in_task(worker: &Worker) {
-    let in_task = worker.frame.strand.get().is_none() && worker.frame.current.get().is_some();
-    if in_task && worker.pool.config.block_in_task == BlockInTask::Panic {
+    if worker.pool.config.block_in_task == BlockInTask::Allow || worker.frame.strand.get().is_some() {
+        return;
+    }
+    // SAFETY: the current task is alive while it runs.
+    let current = worker.frame.current.get().map(|task| unsafe { Header::reference(task) });
+    if current.is_some_and(|task| task.kind() != Ticket::KIND) {
         panic!("ropewalk: wait inside a task's poll, in a runtime built with block_in_task(Panic)");
     }
 }

@@ -1,5 +1,6 @@
 //! `spawn` for foreign executors: one allocation from the global allocator, and a function that queues.
 
+use super::outcome::drop_payload;
 use super::{Async, Birth, Header, Host, PanicInfo, Runnable, TaskHandle, TaskId, TaskRef, emplace, layout};
 use crate::prim::real::{AtomicUsize, Ordering::Relaxed};
 use alloc::alloc::{alloc, dealloc, handle_alloc_error};
@@ -43,8 +44,7 @@ unsafe impl<S: Fn(Runnable) + Send + Sync + 'static> Host for Foreign<S> {
     fn unhandled(_task: NonNull<Header>, panic: PanicInfo) {
         #[cfg(feature = "std")]
         std::eprintln!("ropewalk: detached {panic}");
-        #[cfg(not(feature = "std"))]
-        drop(panic);
+        drop_payload(panic.into_payload());
     }
 }
 

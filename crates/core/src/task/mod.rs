@@ -18,7 +18,7 @@ mod waker;
 
 pub use foreign::spawn;
 pub use handle::{AbortHandle, Runnable, TaskHandle, TaskRef};
-pub use outcome::{PanicInfo, TaskError};
+pub use outcome::{PanicInfo, TaskError, drop_payload};
 pub use raw::Header;
 
 use core::alloc::Layout;

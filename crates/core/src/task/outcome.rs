@@ -151,3 +151,11 @@ impl fmt::Debug for PanicInfo {
         write!(f, "PanicInfo({self})")
     }
 }
+
+/// Drops what somebody panicked with. That is code of theirs and may panic again, with something that may do the same: it
+/// ends here, and the second payload is leaked.
+pub fn drop_payload(payload: Box<dyn Any + Send>) {
+    if let Err(second) = super::raw::catch(|| drop(payload)) {
+        core::mem::forget(second);
+    }
+}

@@ -9,7 +9,7 @@
 //! The stage holds no tag: before COMPLETE it is the body (T2), afterwards what the outcome in the join word says.
 
 use super::join::JoinWord;
-use super::outcome::{Outcome, PanicInfo};
+use super::outcome::{Outcome, PanicInfo, drop_payload};
 use super::state::{Dropped, HandleGone, Snapshot, State, Woken};
 use super::{Body, Host, Ran, Runnable, TaskId, TaskRef, waker};
 use crate::prim::UnsafeCell;
@@ -145,13 +145,15 @@ impl<B: Body, H: Host> Cell<B, H> {
             (Ok(()), None) => Polled::Pending,
             (Ok(()), Some(value)) => Polled::Ready(value),
             (Err(payload), Some(value)) => {
-                let _reported_by_the_panic_hook = catch(|| drop(value));
+                if let Err(second) = catch(|| drop(value)) {
+                    drop_payload(second);
+                }
                 Polled::Panicked(payload)
             }
             (Err(payload), None) => match self.drop_body() {
                 Err(second) if B::is_interruption(&*payload) => Polled::Panicked(second),
                 Err(second) => {
-                    let _reported_by_the_panic_hook = catch(|| drop(second));
+                    drop_payload(second);
                     Polled::Panicked(payload)
                 }
                 Ok(()) => Polled::Panicked(payload),
@@ -201,7 +203,9 @@ impl<B: Body, H: Host> Cell<B, H> {
         }
         if let Some(waiter) = waiter {
             // A foreign waker may panic; the worker that runs us must not pay for it.
-            let _reported_by_the_panic_hook = catch(|| waiter.wake());
+            if let Err(payload) = catch(|| waiter.wake()) {
+                drop_payload(payload);
+            }
         }
     }
 }
@@ -360,7 +364,7 @@ unsafe fn name<B: Body, H: Host>(header: NonNull<Header>) -> Option<NonNull<str>
 }
 
 /// Runs user code; with `std`, a panic is an answer. Without, it unwinds (or aborts) as the platform does.
-fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Box<dyn Any + Send>> {
+pub(super) fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Box<dyn Any + Send>> {
     #[cfg(feature = "std")]
     return std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
     #[cfg(not(feature = "std"))]

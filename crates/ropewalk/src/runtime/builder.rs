@@ -262,16 +262,12 @@ fn check(
 }
 
 fn default_workers() -> Result<usize, RuntimeError> {
-    match std::env::var("ROPEWALK_THREADS") {
-        Ok(text) => {
-            text.trim().parse().ok().filter(|count| (1..=MOST_WORKERS).contains(count)).ok_or_else(|| {
-                RuntimeError::setting(
-                    "ROPEWALK_THREADS",
-                    format!("{text:?}"),
-                    format!("a number from 1 to {MOST_WORKERS}"),
-                )
-            })
-        }
-        Err(_) => Ok(std::thread::available_parallelism().map_or(1, |count| count.get().min(MOST_WORKERS))),
-    }
+    let Some(given) = std::env::var_os("ROPEWALK_THREADS") else {
+        return Ok(std::thread::available_parallelism().map_or(1, |count| count.get().min(MOST_WORKERS)));
+    };
+    let number = given.to_str().and_then(|text| text.trim().parse().ok());
+    number.filter(|count| (1..=MOST_WORKERS).contains(count)).ok_or_else(|| {
+        let accepted = format!("a number from 1 to {MOST_WORKERS}");
+        RuntimeError::setting("ROPEWALK_THREADS", format!("{given:?}"), accepted)
+    })
 }

@@ -7,6 +7,7 @@ use super::config::{Config, UnhandledPanic};
 use super::error::RuntimeError;
 use crate::context;
 use crate::sched::counters::Count;
+use crate::sched::fibre::{Fibres, Stack};
 use crate::sched::host::{Extra, Ticket};
 use crate::sched::hosted::{Seat, Taken};
 use crate::sched::park::{ThreadParker, WorkerState};
@@ -15,7 +16,7 @@ use crate::sched::station::{Station, Status};
 use crate::sched::worker::Worker;
 use ropewalk_core::prim::Lock;
 use ropewalk_core::prim::real::{AtomicU64, Ordering::Relaxed};
-use ropewalk_core::task::{PanicInfo, TaskId};
+use ropewalk_core::task::{PanicInfo, TaskId, drop_payload};
 use std::fmt;
 use std::io;
 use std::num::NonZeroU64;
@@ -146,10 +147,25 @@ impl Shared {
     pub(crate) fn unhandled(&self, panic: PanicInfo) {
         self.panics.add_shared(1);
         eprintln!("ropewalk: detached {panic}");
+        let mut panic = Some(panic);
         if self.config.unhandled_panic == UnhandledPanic::Terminate {
-            self.fatal.lock().get_or_insert(panic);
+            let mut fatal = self.fatal.lock();
+            if fatal.is_none() {
+                *fatal = panic.take();
+            }
+            drop(fatal);
             self.close_all();
             std::mem::take(&mut *self.roots.lock()).into_iter().for_each(Waker::wake);
+            // A root without a thread of its own is told by the worker that goes back to it.
+            context::with_worker(|worker| {
+                let ours = |worker: &&Worker| std::ptr::eq(Arc::as_ptr(&worker.pool.runtime), self);
+                if let Some(worker) = worker.filter(ours).filter(|worker| worker.pool.hosted) {
+                    worker.leave.set(true);
+                }
+            });
+        }
+        if let Some(panic) = panic {
+            drop_payload(panic.into_payload());
         }
     }
 
@@ -271,16 +287,17 @@ pub(crate) fn report_left(pools: &[Arc<Pool>], reason: &str) {
 pub(crate) fn hire(pool: Arc<Pool>, station: Arc<Station>) -> io::Result<()> {
     let name = format!("{}-{}-{}", pool.config.thread_name, pool.name, station.index);
     let runtime = pool.runtime.clone();
-    let thread =
-        thread::Builder::new().name(name).stack_size(THREAD_STACK).spawn(move || serve(pool, station))?;
+    let stack = Fibres::first_stack(pool.config.thread_stack_size)?;
+    let thread = thread::Builder::new().name(name).stack_size(THREAD_STACK);
+    let thread = thread.spawn(move || serve(pool, station, stack))?;
     let mut threads = runtime.threads.lock();
     threads.retain(|thread| !thread.is_finished());
     threads.push(thread);
     Ok(())
 }
 
-/// The life of a worker thread.
-fn serve(pool: Arc<Pool>, station: Arc<Station>) {
+/// The life of a worker thread: one worker, or several if it is called back on its way out.
+fn serve(pool: Arc<Pool>, station: Arc<Station>, stack: Stack) {
     if pool.config.pin_workers {
         pin_to_core(station.index);
     }
@@ -288,12 +305,20 @@ fn serve(pool: Arc<Pool>, station: Arc<Station>) {
     if let Some(hook) = &hooks.on_thread_start {
         hook();
     }
-    // Boxed: what is parked on a worker that cannot leave stays where it is.
-    let worker = Box::new(Worker::new(pool.clone(), station, true));
-    let abort = crate::wait::Abort("a worker, or a hook called by it, panicked");
-    context::as_worker(&worker, || worker.trampoline(false));
-    std::mem::forget(abort);
-    pool.dismiss(worker);
+    let mut stack = Some(stack);
+    loop {
+        // Boxed: what is parked on a worker that cannot leave stays where it is.
+        let worker = Box::new(Worker::new(pool.clone(), station.clone(), true));
+        if let Some(stack) = stack.take() {
+            worker.fibres.keep(stack);
+        }
+        let abort = crate::wait::Abort("a worker, or a hook called by it, panicked");
+        context::as_worker(&worker, || worker.trampoline(false));
+        std::mem::forget(abort);
+        if !pool.dismiss(worker) {
+            break;
+        }
+    }
     if let Some(hook) = &hooks.on_thread_stop {
         hook();
     }

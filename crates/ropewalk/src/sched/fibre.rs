@@ -25,7 +25,7 @@ use std::future::poll_fn;
 use std::io;
 use std::task::Poll;
 
-type Stack = DefaultStack;
+pub(crate) type Stack = DefaultStack;
 type Routine = Coroutine<(), Left, (), Stack>;
 
 /// Why a fibre gave the thread back.
@@ -71,9 +71,13 @@ pub(crate) enum Back {
 
 impl Fibres {
     /// A worker cannot start without one stack: gets it now, so that running out of memory is an error of `build`.
-    pub(crate) fn prepare(&self, stack_size: usize) -> io::Result<()> {
-        self.stacks.borrow_mut().push(Stack::new(stack_size)?);
-        Ok(())
+    pub(crate) fn first_stack(stack_size: usize) -> io::Result<Stack> {
+        Stack::new(stack_size)
+    }
+
+    /// Keeps a stack for the next fibre.
+    pub(crate) fn keep(&self, stack: Stack) {
+        self.stacks.borrow_mut().push(stack);
     }
 
     /// How many there are, parked and spare.
@@ -126,7 +130,7 @@ impl Worker {
                 Some(left)
             }
             CoroutineResult::Return(()) => {
-                fibres.stacks.borrow_mut().push(routine.into_stack());
+                fibres.keep(routine.into_stack());
                 None
             }
         }
@@ -142,11 +146,7 @@ impl Worker {
     fn new_fibre(&self) -> usize {
         let fibres = &self.fibres;
         let kept = fibres.stacks.borrow_mut().pop();
-        let stack = kept.unwrap_or_else(|| {
-            let size = self.pool.config.thread_stack_size;
-            Stack::new(size)
-                .unwrap_or_else(|error| panic!("ropewalk: no memory for a stack of {size} bytes: {error}"))
-        });
+        let stack = kept.unwrap_or_else(|| self.new_stack());
         let index = fibres.vacant.borrow_mut().pop().unwrap_or_else(|| {
             fibres.all.borrow_mut().push(Fibre::default());
             fibres.all.borrow().len() - 1
@@ -179,6 +179,7 @@ impl Worker {
 
     /// Gives the thread to another fibre until this one's ticket was woken.
     fn park_fibre(&self) {
+        self.see_to_a_stack();
         self.station.counters.waits_in_poll.bump();
         self.note_parked(1);
         let index = self.fibres.current.get();
@@ -191,6 +192,23 @@ impl Worker {
         // SAFETY: F1: the yielder is the current fibre's own, alive while its function runs.
         unsafe { (*yielder).suspend(Left::Parked) };
         self.frame.bring_back(frame);
+    }
+
+    /// The loop goes on on another stack: gets it while there is a task that can be told if there is none.
+    ///
+    /// # Panics
+    /// If there is no memory for it.
+    fn see_to_a_stack(&self) {
+        let fibres = &self.fibres;
+        if fibres.spare.borrow().is_empty() && fibres.stacks.borrow().is_empty() {
+            fibres.keep(self.new_stack());
+        }
+    }
+
+    fn new_stack(&self) -> Stack {
+        let size = self.pool.config.thread_stack_size;
+        Stack::new(size)
+            .unwrap_or_else(|error| panic!("ropewalk: no memory for a stack of {size} bytes: {error}"))
     }
 
     /// The task that stands for the current fibre; made at its first wait.
@@ -227,16 +245,29 @@ impl Worker {
         loop {
             let Some(index) = fibres.spare.borrow_mut().pop() else { break };
             assert!(self.resume(index).is_none(), "a closing fibre returns");
-            if let Some(ticket) = fibres.all.borrow_mut()[index].ticket.take() {
-                ticket.cancel();
+            let ticket = fibres.all.borrow_mut()[index].ticket.take();
+            if let Some(ticket) = ticket {
+                self.retract(ticket);
             }
             fibres.vacant.borrow_mut().push(index);
         }
         fibres.closing.set(false);
-        let none_left = fibres.all.borrow().iter().all(|fibre| !fibre.parked);
-        while let Some(task) = self.pop_pinned() {
-            drop(task);
+        fibres.all.borrow().iter().all(|fibre| !fibre.parked)
+    }
+
+    /// Ends a ticket that nobody waits with. The waker of a wait that is over may be called just now: then the ticket is
+    /// on its way to the inbox, and would stay there for ever.
+    fn retract(&self, ticket: TaskRef) {
+        ticket.cancel();
+        loop {
+            // Nothing else is pinned here: these are tickets.
+            while let Some(task) = self.pop_pinned().or_else(|| self.station.inbox.pop()) {
+                drop(task);
+            }
+            if ticket.is_finished() {
+                return;
+            }
+            std::thread::yield_now();
         }
-        none_left
     }
 }

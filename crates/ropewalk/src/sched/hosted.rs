@@ -4,6 +4,7 @@
 //! *bound*), only that thread may take it again. With several workers the one to run next is drawn from the seeded
 //! generator and runs one task, so a seed determines the whole interleaving.
 
+use super::fibre::Fibres;
 use super::pool::{Phase, Pool};
 use super::station::Status;
 use super::worker::Worker;
@@ -71,10 +72,13 @@ impl Seat {
     /// Workers for all stations of `pool`.
     pub(crate) fn new(pool: &Arc<Pool>, count: usize) -> std::io::Result<Self> {
         let mut workers = Vec::new();
+        let stacks = (0..count).map(|_| Fibres::first_stack(pool.config.thread_stack_size));
+        let stacks: Vec<_> = stacks.collect::<Result<_, _>>()?; // before there is anybody to dismiss
         pool.resize(count, |_, _| Ok(()))?;
-        for station in pool.stations().filter(|station| station.status() == Status::Active) {
+        let active = pool.stations().filter(|station| station.status() == Status::Active);
+        for (station, stack) in active.zip(stacks) {
             let worker = Box::new(Worker::new(pool.clone(), station.clone(), false));
-            worker.fibres.prepare(pool.config.thread_stack_size)?;
+            worker.fibres.keep(stack);
             worker.single.set(count > 1);
             workers.push(worker);
         }
@@ -177,15 +181,16 @@ impl Driving<'_> {
 
     /// Drives a closing pool to its end, as far as that depends on us, and dismisses the workers.
     fn finish(&mut self) {
-        // One worker may send tasks home to another that has nothing left, so far.
-        while self.run_while_ready(|| false) || self.workers().iter().any(|worker| worker.any_work()) {}
+        // One worker may send tasks home to another that has nothing left, so far; and one may have been told to leave.
+        let unfinished = |worker: &Box<Worker>| worker.has_own() || worker.any_work();
+        while self.run_while_ready(|| false) || self.workers().iter().any(unfinished) {}
         let Some(crew) = self.crew.take() else { return };
         if crew.workers.iter().any(|worker| worker.is_bound()) {
             report_left(&[crew.workers[0].pool.clone()], NEVER_COMES);
         }
         for worker in crew.workers {
             let pool = worker.pool.clone();
-            pool.dismiss(worker);
+            let _wanted_no_more = pool.dismiss(worker);
         }
     }
 

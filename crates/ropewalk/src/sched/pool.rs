@@ -234,9 +234,9 @@ impl Pool {
         let _whole = self.resizing.lock();
         let mut to_hire = self.reassign(count).into_iter();
         let hired = to_hire.try_for_each(|station| {
-            hire(self.clone(), station.clone()).inspect_err(|_| self.vacate(&station, false))
+            hire(self.clone(), station.clone()).inspect_err(|_| self.leave_unmanned(&station))
         });
-        to_hire.for_each(|station| self.vacate(&station, false)); // those after one that could not be hired
+        to_hire.for_each(|station| self.leave_unmanned(&station)); // those after one that could not be hired
         self.changed();
         hired
     }
@@ -277,12 +277,26 @@ impl Pool {
         }
     }
 
-    /// A worker has left its station.
-    fn vacate(self: &Arc<Self>, station: &Station, acknowledged: bool) {
+    /// There is no worker to be had for a station that was to have one.
+    fn leave_unmanned(self: &Arc<Self>, station: &Station) {
+        let census = self.census.lock();
+        self.set_status(station, Status::Retiring);
+        drop(census);
+        let wanted = self.vacate(station, false);
+        debug_assert!(!wanted, "resizes come one after the other");
+    }
+
+    /// A worker has left its station. True: the station was made active again after its worker had turned to leave, and
+    /// goes on with a new one.
+    #[must_use]
+    fn vacate(self: &Arc<Self>, station: &Station, acknowledged: bool) -> bool {
         let mut census = self.census.lock();
+        let closing = self.phase() != Phase::Open;
+        if station.status() == Status::Active && !closing {
+            return true;
+        }
         self.set_status(station, Status::Vacant);
         census.manned -= 1;
-        let closing = self.phase() != Phase::Open;
         let last = census.manned == 0 && closing;
         drop(census);
         if closing && !acknowledged {
@@ -293,10 +307,13 @@ impl Pool {
         }
         self.changed();
         self.tell_watchers();
+        false
     }
 
-    /// The end of a worker: gives back what it holds, unless something pinned must stay behind.
-    pub(crate) fn dismiss(self: &Arc<Self>, worker: Box<Worker>) {
+    /// The end of a worker: gives back what it holds, unless something pinned must stay behind. True: its station wants
+    /// another one.
+    #[must_use]
+    pub(crate) fn dismiss(self: &Arc<Self>, worker: Box<Worker>) -> bool {
         let (station, acknowledged) = (worker.station.clone(), worker.is_closing());
         if worker.is_bound() || !context::as_worker(&worker, || worker.close_fibres()) {
             // What is parked here can neither go on nor be torn down: it stays, with all it holds.
@@ -304,7 +321,7 @@ impl Pool {
         } else {
             worker.retire();
         }
-        self.vacate(&station, acknowledged);
+        self.vacate(&station, acknowledged)
     }
 
     /// Whether the last worker has left.

@@ -30,6 +30,7 @@ use super::pool::Pool;
 use super::slab::Cache;
 use super::station::{Kit, Station};
 use super::{host, ring};
+use ropewalk_core::prim::fence;
 use ropewalk_core::task::{Header, Ran, Runnable, TaskId};
 use std::alloc::Layout;
 use std::cell::{Cell, RefCell, UnsafeCell};
@@ -326,8 +327,11 @@ impl Worker {
             self.station.pinned.store(self.pinned.get(), Ordering::Relaxed);
         }
         self.station.counters.finished.bump();
-        if self.closing.get() && self.pool.live() == 0 {
-            self.pool.unpark_all();
+        if self.closing.get() {
+            fence(Ordering::SeqCst); // of two workers that end the last two tasks, one sees both counts
+            if self.pool.live() == 0 {
+                self.pool.unpark_all();
+            }
         }
     }
 

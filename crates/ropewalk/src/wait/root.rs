@@ -51,6 +51,7 @@ fn raise_fatal(runtime: &Handle, root: Option<&Waker>) {
 fn drive<F: Future>(runtime: &Handle, seat: &Seat, mut future: Pin<&mut F>) -> F::Output {
     context::with_worker(|host| host.map(refuse_if_in_task));
     let mut poll = |cx: &mut Context<'_>| {
+        raise_fatal(runtime, Some(cx.waker()));
         let _entered = context::enter(runtime.clone());
         future.as_mut().poll(cx)
     };

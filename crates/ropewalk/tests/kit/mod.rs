@@ -233,7 +233,18 @@ pub fn is_child() -> bool {
 
 /// Runs one test of this file in a process of its own, with everything it prints.
 pub fn run_as_child(test: &str, prepare: impl FnOnce(&mut Command)) -> Output {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    run(Command::new(std::env::current_exe().unwrap()), test, prepare)
+}
+
+/// The same with no more address space than that.
+pub fn run_as_small_child(test: &str, kilobytes: usize) -> Output {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("ulimit -v {kilobytes} && exec \"$@\""), "sh"]);
+    shell.arg(std::env::current_exe().unwrap());
+    run(shell, test, |_| {})
+}
+
+fn run(mut command: Command, test: &str, prepare: impl FnOnce(&mut Command)) -> Output {
     command.args([test, "--exact", "--nocapture", "--include-ignored", "--test-threads=1"]).env(CHILD, "1");
     prepare(&mut command);
     command.output().unwrap()

@@ -4,9 +4,10 @@ use super::body::{Output, Script};
 use super::kit::{self, Gate, KINDS, Probe, RuntimeKind, guarded, on_every_kind, until, until_async};
 use super::table::{Act, Fate, Life, MAKINGS, Making, Moment};
 use ropewalk::{Handle, Pool, Runtime, ShutdownError, TaskError, TaskHandle, Wait, strand};
-use std::future::pending;
+use std::future::{Future, pending, poll_fn};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::Duration;
 
 /// Tasks of every kind that wait and yield for ever: what must be ended when the runtime goes down.
@@ -524,4 +525,40 @@ fn a_local_task_of_a_thread_that_is_gone_is_named() {
     assert!(script.is_paused());
     drop(runtime);
     assert_eq!(script.ledger.futures_dropped.load(SeqCst), 0, "it must not be dropped on another thread");
+}
+
+/// The waker of a wait that is long over is called while the runtime goes down: nothing is left of it.
+#[test]
+fn a_stale_wake_up_while_the_runtime_goes_down() {
+    on_every_kind(|kind| {
+        for round in 0..150 {
+            let probe = Probe::new();
+            let runtime = kind.builder().clock(probe.clock()).build().unwrap();
+            let (stale, gate) = (Gate::new(), Gate::new());
+            let (to_stale, to_gate) = (stale.passed(), gate.passed());
+            let task = runtime.spawn(async move {
+                let (mut to_stale, mut to_gate) = (Box::pin(to_stale), Box::pin(to_gate));
+                let either = poll_fn(|cx| match to_stale.as_mut().poll(cx) {
+                    Poll::Pending => to_gate.as_mut().poll(cx),
+                    ready => ready,
+                });
+                either.wait();
+            });
+            runtime.block_on(until_async("it waits", || gate.waiting() > 0));
+            gate.open();
+            runtime.block_on(task).unwrap();
+            let go = std::sync::Barrier::new(2);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    go.wait();
+                    (0..round % 30).for_each(|_| std::hint::spin_loop());
+                    stale.open();
+                });
+                go.wait();
+                (0..round % 7 * 20).for_each(|_| std::hint::spin_loop());
+                drop(runtime);
+            });
+            probe.assert_freed();
+        }
+    });
 }

@@ -1,7 +1,7 @@
 //! A runtime driven one poll at a time, the formulas, and tasks that behave badly.
 
 use ropewalk::{Builder, Runtime, TaskHandle, WorkerMetrics, spawn, yield_now};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering::*};
@@ -116,24 +116,30 @@ impl Rig {
 
 /// By which tick each task must have run.
 #[derive(Default)]
-pub struct Deadlines(BTreeMap<u64, u64>);
+pub struct Deadlines {
+    of: BTreeMap<u64, u64>,
+    in_order: BTreeSet<(u64, u64)>,
+}
 
 impl Deadlines {
     pub fn set(&mut self, task: u64, tick: u64) {
-        self.0.insert(task, tick);
+        self.of.insert(task, tick);
+        self.in_order.insert((tick, task));
     }
 
     /// `task` ran in this tick; everybody else is still to run by theirs.
     pub fn ran(&mut self, task: u64, tick: u64) {
-        let due = self.0.remove(&task);
-        assert!(due.is_none_or(|due| tick <= due), "task {task} ran in tick {tick}, not by {due:?}");
-        for (task, due) in &self.0 {
+        if let Some(due) = self.of.remove(&task) {
+            self.in_order.remove(&(due, task));
+            assert!(tick <= due, "task {task} ran in tick {tick}, not by {due}");
+        }
+        if let Some((due, task)) = self.in_order.first() {
             assert!(tick <= *due, "task {task} did not run by tick {due}; now {tick}");
         }
     }
 
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.of.len()
     }
 }
 

@@ -71,7 +71,7 @@ impl Worker {
     }
 
     /// Looking around may have queued something here.
-    fn has_own(&self) -> bool {
+    pub(crate) fn has_own(&self) -> bool {
         !self.next.is_empty() || !self.ring.is_empty() || self.with_local(|local| !local.is_empty())
     }
 
