@@ -83,7 +83,7 @@ sanitized() { # TOOLCHAIN FLAGS... -- FILTER...
   logged cargo ${toolchain:+"$toolchain"} test "${flags[@]}" --target "$(host)" \
     --config profile.dev.package.ropewalk.opt-level=1 --config profile.dev.package.ropewalk-core.opt-level=1 \
     --workspace --exclude ropewalk-benches --exclude ropewalk-ci-tools --lib --bins --tests --no-fail-fast \
-    "$@" --skip compile_fail
+    "$@" --skip what_must_not_compile
 }
 
 host() { rustc -vV | sed -n 's/^host: //p'; }

@@ -31,6 +31,8 @@ pub(crate) struct Seat {
     yielder: Cell<*const Yielder<(), ()>>,
     waker: Cell<*const Waker>,
     cancelled: Cell<bool>,
+    /// Waits under way on its stack: one may be inside the poll of another.
+    waits: Cell<u32>,
     /// It is unwinding from an interruption: waits suspend, they do not throw again.
     unwinding: Cell<bool>,
 }
@@ -99,13 +101,20 @@ pub(crate) fn wait_shielded<R>(seat: &Seat, attempt: impl FnMut(&mut Context<'_>
 }
 
 fn wait_on<R>(seat: &Seat, shielded: bool, mut attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+    let outer = seat.waits.replace(seat.waits.get() + 1);
+    let mut suspended = false;
     loop {
         // SAFETY: the waker is that of the poll that resumed us and is still under way. A copy, because the attempt may
         // itself wait, and then goes on in another poll; never dropped, and the task is alive while its stack runs (T3).
         let waker = ManuallyDrop::new(unsafe { seat.waker.get().read() });
         if let Poll::Ready(value) = attempt(&mut Context::from_waker(&waker)) {
+            seat.waits.set(outer);
+            if suspended && outer > 0 {
+                waker.wake_by_ref(); // it may have been the outer wait's wake-up that resumed this one
+            }
             return value;
         }
+        suspended = true;
         if !seat.cancelled.get() || seat.unwinding.get() || shielded {
             // SAFETY: the yielder is this stack's own.
             unsafe { (*seat.yielder.get()).suspend(()) };
@@ -154,6 +163,7 @@ where
             yielder: Cell::new(null()),
             waker: Cell::new(null()),
             cancelled: Cell::new(false),
+            waits: Cell::new(0),
             unwinding: Cell::new(false),
         });
         let at: *const Seat = &*seat;

@@ -33,22 +33,15 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    let place = Location::caller();
+    let order = Order::here(());
     if context::has_entered() {
-        return launch(
-            &crate::Handle::current().main(),
-            None,
-            future,
-            Order { extra: (), spawned_at: place, priority: 0 },
-        );
+        return launch(&crate::Handle::current().main(), None, future, order);
     }
     context::with_worker(|worker| match worker {
-        Some(worker) => {
-            launch(&worker.pool, Some(worker), future, Order { extra: (), spawned_at: place, priority: 0 })
-        }
+        Some(worker) => launch(&worker.pool, Some(worker), future, order),
         None => {
             let pool = Runtime::default_handle().main();
-            launch(&pool, None, future, Order { extra: (), spawned_at: place, priority: 0 })
+            launch(&pool, None, future, order)
         }
     })
 }
@@ -95,14 +88,22 @@ where
         refuse(runnable);
         return handle;
     }
-    if let Some(hook) = &pool.config.hooks.on_task_spawn {
-        hook(runnable.id());
-    }
+    tell_of_spawn(pool, &runnable);
     match worker {
         Some(worker) => worker.push_woken(runnable),
         None => pool.inject(runnable),
     }
     handle
+}
+
+/// Calls the user's hook; the task is counted already, so a panic there ends the process, as in every hook.
+#[inline]
+fn tell_of_spawn(pool: &Pool, task: &Runnable) {
+    if let Some(hook) = &pool.config.hooks.on_task_spawn {
+        let abort = crate::wait::Abort("the hook on_task_spawn panicked");
+        hook(task.id());
+        std::mem::forget(abort);
+    }
 }
 
 /// The pool closes: the owner is told through the handle.
@@ -162,9 +163,7 @@ pub(crate) fn launch_pinned<B: Body + 'static>(
         refuse(runnable);
         return handle;
     }
-    if let Some(hook) = &worker.pool.config.hooks.on_task_spawn {
-        hook(runnable.id());
-    }
+    tell_of_spawn(&worker.pool, &runnable);
     worker.adopt();
     worker.push_pinned(runnable);
     handle

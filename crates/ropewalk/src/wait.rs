@@ -213,6 +213,7 @@ fn wait_as_here<F: Future + ?Sized>(mut future: Pin<&mut F>) -> F::Output {
 /// # Panics
 /// In a task's poll, if the runtime was built so.
 fn refuse_if_in_task(worker: &Worker) {
+    assert!(worker.frame.current.get().is_some(), "ropewalk: hooks run between tasks and must not wait");
     if worker.pool.config.block_in_task == BlockInTask::Allow || worker.frame.strand.get().is_some() {
         return;
     }

@@ -9,6 +9,12 @@ mod kit;
 
 #[path = "lifecycle/body.rs"]
 mod body;
+#[path = "lifecycle/crowd.rs"]
+mod crowd;
+#[path = "lifecycle/dropped.rs"]
+mod dropped;
+#[path = "lifecycle/left.rs"]
+mod left;
 #[path = "lifecycle/life.rs"]
 mod life;
 #[path = "lifecycle/model.rs"]

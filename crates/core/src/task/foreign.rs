@@ -43,7 +43,8 @@ unsafe impl<S: Fn(Runnable) + Send + Sync + 'static> Host for Foreign<S> {
 
     fn unhandled(_task: NonNull<Header>, panic: PanicInfo) {
         #[cfg(feature = "std")]
-        std::eprintln!("ropewalk: detached {panic}");
+        let _nobody_listens =
+            std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("ropewalk: detached {panic}\n"));
         drop_payload(panic.into_payload());
     }
 }

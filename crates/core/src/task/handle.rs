@@ -23,7 +23,7 @@ use core::task::{Context, Poll};
 #[must_use = "a dropped Runnable cancels its task"]
 pub struct Runnable(pub(super) NonNull<Header>);
 
-// SAFETY: bodies are Send, or the task is pinned and its maker (`TaskCell::emplace`, unsafe) keeps it on its thread.
+// SAFETY: bodies are Send, or the task is pinned and its maker (`emplace`, unsafe) keeps it on its thread.
 unsafe impl Send for Runnable {}
 // SAFETY: `&Runnable` gives access to atomics and immutable fields only.
 unsafe impl Sync for Runnable {}
@@ -278,7 +278,7 @@ impl<T> TaskHandle<T> {
         }
     }
 
-    /// A detached right to cancel the task. `None` once the output was taken.
+    /// A detached right to cancel the task; it does nothing if the output was taken already.
     pub fn abort_handle(&self) -> AbortHandle {
         AbortHandle(self.as_ref().map(|task| TaskRef::clone(&task)))
     }
@@ -291,6 +291,14 @@ impl<T> TaskHandle<T> {
     /// The task's id; `None` once the output was taken.
     pub fn id(&self) -> Option<TaskId> {
         self.as_ref().map(|task| task.id())
+    }
+
+    /// The output, if it is there; spends nothing of the current task's budget and registers no waker.
+    pub fn try_take(&mut self) -> Option<Result<T, TaskError>> {
+        let task = self.task?;
+        // SAFETY: the handle's reference keeps the cell alive.
+        let outcome = unsafe { task.as_ref() }.join.done()?;
+        Some(self.take(task, outcome))
     }
 
     /// The task as a [`TaskRef`], borrowed.

@@ -12,7 +12,7 @@ pub use clock::{Clock, SystemClock};
 pub(crate) use config::Config;
 pub use config::{BlockInTask, UnhandledPanic};
 pub use error::RuntimeError;
-pub(crate) use shared::{NEVER_COMES, Shared, hire, report_left};
+pub(crate) use shared::{GRACE, NAP, NEVER_COMES, Shared, complain, hire, report_left, wake_safely};
 
 use crate::inspect::TaskInfo;
 use crate::metrics::Metrics;
@@ -29,8 +29,8 @@ use std::time::Duration;
 /// Several runtimes live side by side. Free functions such as [`spawn`](crate::spawn) mean the runtime they are called
 /// in, or else the default one.
 ///
-/// **Dropping** it on a plain thread waits until its workers have ended (a poll that never returns holds it up; a stack
-/// that waits for something that can no longer come is left behind and named on standard error). On a worker, its own or
+/// **Dropping** it on a plain thread waits until its workers have ended. A poll that never returns holds it up; a stack
+/// that still waits for something from outside after a second is left behind and named on standard error. On a worker, its own or
 /// another runtime's, it does not wait.
 #[derive(Debug)]
 pub struct Runtime {
@@ -140,7 +140,7 @@ impl Runtime {
     /// As for [`try_tick`](Self::try_tick).
     pub fn run_until_stalled(&self) -> Result<(), RuntimeError> {
         let mut driving = self.handle.shared.seat()?.take().map_err(RuntimeError::seat)?;
-        while driving.run_while_ready(|| false) {}
+        driving.run_while_ready(|| false);
         Ok(())
     }
 
@@ -149,7 +149,8 @@ impl Runtime {
         drop(self);
     }
 
-    /// Waits until every task has ended, at most until the deadline, then cancels what is left.
+    /// Waits until every task has ended, at most until the deadline, then cancels what is left. On one of its own workers
+    /// it does not wait: the task that calls it would be one of those it waits for.
     ///
     /// # Errors
     /// How many tasks were cancelled.

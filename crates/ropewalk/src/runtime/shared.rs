@@ -18,7 +18,7 @@ use ropewalk_core::prim::Lock;
 use ropewalk_core::prim::real::{AtomicU64, Ordering::Relaxed};
 use ropewalk_core::task::{PanicInfo, TaskId, drop_payload};
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
@@ -36,9 +36,15 @@ pub(crate) struct Shared {
     pub(crate) panics: Count,
     /// Worker threads, to be joined in the end.
     threads: Lock<Vec<JoinHandle<()>>>,
-    fatal: Lock<Option<PanicInfo>>,
+    fatal: Lock<Option<Fatal>>,
     /// Threads in `block_on`, to be woken if a panic ends the runtime.
     roots: Lock<Vec<Waker>>,
+}
+
+/// The panic that ended the runtime: the first root that dies of it gets the payload, the others its message.
+struct Fatal {
+    message: String,
+    panic: Option<PanicInfo>,
 }
 
 /// The pools that are not closed, and whether there will be more.
@@ -146,16 +152,18 @@ impl Shared {
     /// A panic nobody took: never silent.
     pub(crate) fn unhandled(&self, panic: PanicInfo) {
         self.panics.add_shared(1);
-        eprintln!("ropewalk: detached {panic}");
+        complain(format_args!("detached {panic}"));
         let mut panic = Some(panic);
-        if self.config.unhandled_panic == UnhandledPanic::Terminate {
+        if self.can_terminate() {
             let mut fatal = self.fatal.lock();
             if fatal.is_none() {
-                *fatal = panic.take();
+                let message = panic.as_ref().map(ToString::to_string).unwrap_or_default();
+                *fatal = Some(Fatal { message, panic: panic.take() });
             }
             drop(fatal);
             self.close_all();
-            std::mem::take(&mut *self.roots.lock()).into_iter().for_each(Waker::wake);
+            let roots = self.roots.lock().clone();
+            roots.into_iter().for_each(wake_safely);
             // A root without a thread of its own is told by the worker that goes back to it.
             context::with_worker(|worker| {
                 let ours = |worker: &&Worker| std::ptr::eq(Arc::as_ptr(&worker.pool.runtime), self);
@@ -169,23 +177,44 @@ impl Shared {
         }
     }
 
-    /// The panic that ended the runtime, for the `block_on` that re-raises it.
-    pub(crate) fn take_fatal(&self, root: Option<&Waker>) -> Option<PanicInfo> {
-        if self.config.unhandled_panic == UnhandledPanic::Report {
-            return None;
-        }
-        if let Some(root) = root {
-            let mut roots = self.roots.lock();
-            if !roots.iter().any(|known| known.will_wake(root)) {
-                roots.push(root.clone());
-            }
-        }
-        self.fatal.lock().take()
+    /// Whether a panic that nobody takes ends the runtime.
+    pub(crate) fn can_terminate(&self) -> bool {
+        self.config.unhandled_panic == UnhandledPanic::Terminate
     }
 
     /// Whether a panic ended the runtime.
     pub(crate) fn is_terminated(&self) -> bool {
-        self.config.unhandled_panic == UnhandledPanic::Terminate && self.fatal.lock().is_some()
+        self.can_terminate() && self.fatal.lock().is_some()
+    }
+
+    /// # Panics
+    /// If a panic ended the runtime: with its payload the first time, with its message after that.
+    pub(crate) fn raise_fatal(&self) {
+        if !self.is_terminated() {
+            return;
+        }
+        let (panic, message) = match &mut *self.fatal.lock() {
+            Some(fatal) => (fatal.panic.take(), fatal.message.clone()),
+            None => return,
+        };
+        match panic {
+            Some(panic) => std::panic::resume_unwind(panic.into_payload()),
+            None => panic!("ropewalk: the runtime was ended by a panic: {message}"),
+        }
+    }
+
+    /// A thread in `block_on`, to be woken if a panic ends the runtime.
+    pub(crate) fn add_root(&self, root: Waker) {
+        self.roots.lock().push(root);
+    }
+
+    pub(crate) fn remove_root(&self, root: &Waker) {
+        let gone = {
+            let mut roots = self.roots.lock();
+            let at = roots.iter().position(|known| known.will_wake(root));
+            at.map(|at| roots.swap_remove(at))
+        };
+        drop(gone);
     }
 
     // ---- going down -------------------------------------------------------------------------------------------
@@ -198,6 +227,10 @@ impl Shared {
     /// Waits until nothing is alive, at most for `limit`; answers how much still is.
     pub(crate) fn drain(&self, limit: Duration) -> u64 {
         // A limit that the clock cannot hold is none.
+        let inside = context::with_worker(|worker| {
+            worker.is_some_and(|worker| std::ptr::eq(Arc::as_ptr(&worker.pool.runtime), self))
+        });
+        let limit = if inside { Duration::ZERO } else { limit };
         let (until, mut nap) = (Instant::now().checked_add(limit), Duration::from_micros(50));
         let over = || until.is_some_and(|until| Instant::now() >= until);
         loop {
@@ -219,43 +252,53 @@ impl Shared {
         if let Some(seat) = self.seat.get() {
             match seat.take() {
                 Ok(driving) => drop(driving),
-                Err(reason @ Taken::BoundTo(_)) => report_left(&pools, &reason.to_string()),
+                Err(reason @ Taken::BoundTo(_)) => report_left(&pools[..1], &reason.to_string()),
                 // Whoever drives it drives it to its end.
                 Err(Taken::ByThisThread | Taken::ByAnother | Taken::Over) => {}
             }
-        } else if context::with_worker(|worker| worker.is_none()) {
-            // Every pool is waited for, also after one that some cannot leave.
-            let not_left = pools.iter().filter(|pool| !wait_for_workers(pool)).count();
+        }
+        if context::with_worker(|worker| worker.is_none()) {
+            // Every pool with threads is waited for, also after one that some cannot leave.
+            let threaded = pools.iter().filter(|pool| !pool.hosted);
+            let not_left = threaded.filter(|pool| !wait_for_workers(pool)).count();
             let threads = std::mem::take(&mut *self.threads.lock());
             if not_left == 0 {
-                threads.into_iter().for_each(|thread| drop(thread.join()));
+                // A worker's thread may do this itself when its thread-locals are dropped.
+                let others =
+                    threads.into_iter().filter(|thread| thread.thread().id() != thread::current().id());
+                others.for_each(|thread| drop(thread.join()));
             }
         }
     }
 }
 
-/// Waits for the last worker of a closed pool. False: some can never leave.
+/// How long, in milliseconds, a runtime that is dropped waits for what only the outside can end, and how often it looks.
+pub(crate) const GRACE: u32 = 1000;
+pub(crate) const NAP: u32 = 20;
+
+/// Waits for the last worker of a closed pool. False: some do not leave.
 fn wait_for_workers(pool: &Arc<Pool>) -> bool {
     let parker = Arc::new(ThreadParker::new());
     let waker = Waker::from(parker.clone());
-    let mut stuck_since = None;
+    let (mut stuck_since, mut patience) = (None, GRACE / NAP);
     loop {
         pool.watch_census(&waker);
         if pool.is_deserted() {
             return true;
         }
         let stuck = stuck_at(pool);
-        if stuck.is_some() && stuck == stuck_since {
+        patience = if stuck.is_some() && stuck == stuck_since { patience - 1 } else { GRACE / NAP };
+        if patience == 0 {
             report_left(std::slice::from_ref(pool), NEVER_COMES);
             return false;
         }
         stuck_since = stuck;
-        parker.park(Some(Duration::from_millis(20)));
+        parker.park(Some(Duration::from_millis(NAP.into())));
     }
 }
 
 /// If everybody is asleep and something is alive (a parked stack, a strand that waits while it unwinds), nobody is left to
-/// wake it but the outside: how many polls there were. Twice the same answer means that nothing is under way.
+/// wake it but the outside: how many polls there were. The same answer for a while means that nothing is under way.
 fn stuck_at(pool: &Pool) -> Option<u64> {
     let manned = || pool.stations().filter(|station| station.status() != Status::Vacant);
     let asleep =
@@ -266,7 +309,7 @@ fn stuck_at(pool: &Pool) -> Option<u64> {
 }
 
 /// Why most that is left behind is left behind.
-pub(crate) const NEVER_COMES: &str = "they wait for something that can no longer come";
+pub(crate) const NEVER_COMES: &str = "they waited for something outside that did not come within a second";
 
 /// Names the tasks that are still alive.
 pub(crate) fn report_left(pools: &[Arc<Pool>], reason: &str) {
@@ -279,7 +322,19 @@ pub(crate) fn report_left(pools: &[Arc<Pool>], reason: &str) {
         });
     }
     if !left.is_empty() {
-        eprintln!("ropewalk: left behind at shutdown ({reason}): {}", left.join(", "));
+        complain(format_args!("left behind at shutdown ({reason}): {}", left.join(", ")));
+    }
+}
+
+/// Says something on standard error; if nobody listens there, that is no reason to panic.
+pub(crate) fn complain(what: fmt::Arguments<'_>) {
+    let _nobody_listens = writeln!(io::stderr(), "ropewalk: {what}");
+}
+
+/// Calls a waker of the user's, which may panic: the others must be called all the same.
+pub(crate) fn wake_safely(waker: Waker) {
+    if let Err(payload) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| waker.wake())) {
+        drop_payload(payload);
     }
 }
 
@@ -301,6 +356,7 @@ fn serve(pool: Arc<Pool>, station: Arc<Station>, stack: Stack) {
     if pool.config.pin_workers {
         pin_to_core(station.index);
     }
+    let abort = crate::wait::Abort("a worker, or a hook called by it, panicked");
     let hooks = pool.config.hooks.clone();
     if let Some(hook) = &hooks.on_thread_start {
         hook();
@@ -312,9 +368,7 @@ fn serve(pool: Arc<Pool>, station: Arc<Station>, stack: Stack) {
         if let Some(stack) = stack.take() {
             worker.fibres.keep(stack);
         }
-        let abort = crate::wait::Abort("a worker, or a hook called by it, panicked");
         context::as_worker(&worker, || worker.trampoline(false));
-        std::mem::forget(abort);
         if !pool.dismiss(worker) {
             break;
         }
@@ -322,6 +376,7 @@ fn serve(pool: Arc<Pool>, station: Arc<Station>, stack: Stack) {
     if let Some(hook) = &hooks.on_thread_stop {
         hook();
     }
+    std::mem::forget(abort);
 }
 
 #[cfg(target_os = "linux")]

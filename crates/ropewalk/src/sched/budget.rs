@@ -25,9 +25,8 @@ fn spend(worker: &Worker, cx: &mut Context<'_>) -> Poll<()> {
         worker.frame.budget.set(left - 1);
         return Poll::Ready(());
     }
+    // It stays used up for the rest of this poll: a task gets a new one with its next turn, a wait with its next attempt.
     worker.station.counters.budget_yields.bump();
-    // Whoever polls again gets a new budget: a task by its next turn, a waiting fibre by being resumed.
-    worker.frame.budget.set(BUDGET);
     worker.go_last(cx.waker());
     Poll::Pending
 }

@@ -1,6 +1,6 @@
 //! What a worker counts. Each counter has one writer, so counting is a load and a store, not a read-modify-write.
 
-use ropewalk_core::prim::real::{AtomicU64, Ordering::*};
+use ropewalk_core::prim::{AtomicU64, Ordering::*};
 
 /// A counter that only its worker raises.
 #[derive(Debug, Default)]
@@ -21,11 +21,6 @@ impl Count {
     /// For counters that several threads raise.
     pub(crate) fn add_shared(&self, by: u64) {
         self.0.fetch_add(by, SeqCst);
-    }
-
-    /// Takes back what `add_shared` added.
-    pub(crate) fn sub_shared(&self, by: u64) {
-        self.0.fetch_sub(by, SeqCst);
     }
 
     #[inline(always)]

@@ -15,6 +15,7 @@
 //! * **F2** A fibre's stack is freed only after its function returned. Fibres still parked when a worker must leave are
 //!   leaked with what they hold.
 
+use super::budget::BUDGET;
 use super::host::{Order, Ticket, make};
 use super::worker::Worker;
 use corosensei::stack::DefaultStack;
@@ -27,6 +28,9 @@ use std::task::Poll;
 
 pub(crate) type Stack = DefaultStack;
 type Routine = Coroutine<(), Left, (), Stack>;
+
+/// How many fibres a worker keeps for waits to come.
+const SPARE_FIBRES: usize = 16;
 
 /// Why a fibre gave the thread back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,15 +62,8 @@ struct Fibre {
     yielder: Cell<*const Yielder<(), Left>>,
     ticket: Option<TaskRef>,
     parked: bool,
-}
-
-/// How [`Worker::trampoline`] came back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Back {
-    /// The loop left at its top.
-    Top,
-    /// A poll parked its stack, and the worker does not go on by itself.
-    Parked,
+    /// Waits under way on this stack: one may be inside the poll of another.
+    waits: Cell<u32>,
 }
 
 impl Fibres {
@@ -85,6 +82,13 @@ impl Fibres {
         self.all.borrow().len()
     }
 
+    /// Counts the waits on a fibre, and says how many there were. (A wait that unwinds is never taken off; that costs
+    /// later ones a needless poll.)
+    fn waits(&self, fibre: usize, by: i32) -> u32 {
+        let waits = &self.all.borrow()[fibre].waits;
+        waits.replace(waits.get().saturating_add_signed(by))
+    }
+
     /// Whether a switch to a woken fibre is asked for.
     #[inline(always)]
     pub(crate) fn wants_switch(&self) -> bool {
@@ -94,18 +98,19 @@ impl Fibres {
 
 impl Worker {
     /// Runs the loop on fibres until it leaves at its top; with `once`, also after a poll parked its stack.
-    pub(crate) fn trampoline(&self, once: bool) -> Back {
+    pub(crate) fn trampoline(&self, once: bool) {
         let fibres = &self.fibres;
         loop {
             let next = fibres.switch.take().unwrap_or_else(|| self.spare_fibre());
             match self.resume(next) {
-                Some(Left::Parked) if once => return Back::Parked,
+                Some(Left::Parked) if once => return,
                 Some(Left::Parked) => {}
                 Some(Left::Top) => {
                     fibres.spare.borrow_mut().push(next);
                     if !fibres.wants_switch() {
-                        return Back::Top;
+                        return;
                     }
+                    self.shed_spare_fibres();
                 }
                 None => unreachable!("a fibre returns only when the worker closes it"),
             }
@@ -169,12 +174,22 @@ impl Worker {
     pub(crate) fn wait_here<R>(&self, mut attempt: impl FnMut(&mut std::task::Context<'_>) -> Poll<R>) -> R {
         let waker = self.ticket().waker();
         let mut cx = std::task::Context::from_waker(&waker);
-        loop {
+        let fibre = self.fibres.current.get();
+        let outer = self.fibres.waits(fibre, 1);
+        let mut parked = false;
+        let value = loop {
+            self.frame.budget.set(BUDGET);
             if let Poll::Ready(value) = attempt(&mut cx) {
-                return value;
+                break value;
             }
             self.park_fibre();
+            parked = true;
+        };
+        self.fibres.waits(fibre, -1);
+        if parked && outer > 0 {
+            waker.wake_by_ref(); // it may have been the outer wait's wake-up that ended the parking of this one
         }
+        value
     }
 
     /// Gives the thread to another fibre until this one's ticket was woken.
@@ -241,18 +256,37 @@ impl Worker {
     /// Lets every fibre's function return. False: some are parked and stay (F2). The worker has no pinned task left.
     pub(crate) fn close_fibres(&self) -> bool {
         let fibres = &self.fibres;
-        fibres.closing.set(true);
         loop {
             let Some(index) = fibres.spare.borrow_mut().pop() else { break };
-            assert!(self.resume(index).is_none(), "a closing fibre returns");
-            let ticket = fibres.all.borrow_mut()[index].ticket.take();
+            let ticket = self.close_fibre(index);
             if let Some(ticket) = ticket {
                 self.retract(ticket);
             }
             fibres.vacant.borrow_mut().push(index);
         }
-        fibres.closing.set(false);
         fibres.all.borrow().iter().all(|fibre| !fibre.parked)
+    }
+
+    /// Lets the function of a spare fibre return.
+    fn close_fibre(&self, index: usize) -> Option<TaskRef> {
+        self.fibres.closing.set(true);
+        assert!(self.resume(index).is_none(), "a closing fibre returns");
+        self.fibres.closing.set(false);
+        let fibre = &mut self.fibres.all.borrow_mut()[index];
+        fibre.waits.set(0);
+        fibre.ticket.take()
+    }
+
+    /// After a burst of waits: gives up stacks beyond a few. Their tickets stay, for the next fibre of that index.
+    fn shed_spare_fibres(&self) {
+        let fibres = &self.fibres;
+        while fibres.spare.borrow().len() > SPARE_FIBRES {
+            let Some(index) = fibres.spare.borrow_mut().pop() else { return };
+            let ticket = self.close_fibre(index);
+            fibres.all.borrow_mut()[index].ticket = ticket;
+            fibres.vacant.borrow_mut().push(index);
+            let _freed = fibres.stacks.borrow_mut().pop();
+        }
     }
 
     /// Ends a ticket that nobody waits with. The waker of a wait that is over may be called just now: then the ticket is

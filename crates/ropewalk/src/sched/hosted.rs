@@ -9,12 +9,14 @@ use super::pool::{Phase, Pool};
 use super::station::Status;
 use super::worker::Worker;
 use crate::context;
-use crate::runtime::{NEVER_COMES, report_left};
+use crate::runtime::{GRACE, NAP, NEVER_COMES, report_left};
+use crate::wait::Abort;
 use ropewalk_core::prim::Lock;
 use std::fmt;
 use std::sync::Arc;
 use std::task::Waker;
 use std::thread::{self, ThreadId};
+use std::time::Duration;
 
 /// The workers of a hosted pool, and who drives them.
 pub(crate) struct Seat(Lock<State>);
@@ -104,12 +106,20 @@ impl Seat {
 
     /// Calls `waker` when the seat is free. True: it is free now.
     pub(crate) fn watch(&self, waker: &Waker) -> bool {
+        let waker = waker.clone(); // before the lock: it is the user's code
         let mut state = self.0.lock();
-        if state.driver.is_some() && !state.waiting.iter().any(|known| known.will_wake(waker)) {
-            state.waiting.push(waker.clone());
+        if state.driver.is_some() && !state.waiting.iter().any(|known| known.will_wake(&waker)) {
+            state.waiting.push(waker);
         }
         state.driver.is_none()
     }
+}
+
+/// Runs a worker; nothing but a hook of the user's can unwind there, and then nothing is left to rely on.
+fn guarded(worker: &Worker, once: bool) {
+    let abort = Abort("the scheduler, or a hook called by it, panicked");
+    context::as_worker(worker, || worker.trampoline(once));
+    std::mem::forget(abort);
 }
 
 /// The right to drive, until it is dropped.
@@ -136,6 +146,7 @@ impl Driving<'_> {
                     Some(host) => self.first().sleep_at(host),
                     None => self.first().sleep(),
                 });
+                self.first().stop_searching(); // whoever is drawn next looks into every queue
             }
         }
     }
@@ -143,7 +154,7 @@ impl Driving<'_> {
     /// Runs tasks as long as there are any, or until `done`. False: it stopped for lack of work.
     pub(crate) fn run_while_ready(&mut self, done: impl Fn() -> bool) -> bool {
         if let [only] = self.workers() {
-            context::as_worker(only, || only.trampoline(false));
+            guarded(only, false);
             return done();
         }
         while self.tick() {
@@ -162,13 +173,17 @@ impl Driving<'_> {
             let worker = &self.workers()[(start + at) % count];
             let before = worker.station.counters.polls.get();
             let single = worker.single.replace(true);
-            context::as_worker(worker, || worker.trampoline(true));
+            guarded(worker, true);
             worker.single.set(single);
             if worker.station.counters.polls.get() != before {
                 return true;
             }
         }
         false
+    }
+
+    fn polls(&self) -> u64 {
+        self.workers().iter().map(|worker| worker.station.counters.polls.get()).sum()
     }
 
     fn draw(&mut self, count: usize) -> usize {
@@ -182,8 +197,18 @@ impl Driving<'_> {
     /// Drives a closing pool to its end, as far as that depends on us, and dismisses the workers.
     fn finish(&mut self) {
         // One worker may send tasks home to another that has nothing left, so far; and one may have been told to leave.
-        let unfinished = |worker: &Box<Worker>| worker.has_own() || worker.any_work();
-        while self.run_while_ready(|| false) || self.workers().iter().any(unfinished) {}
+        let unfinished = |worker: &Worker| worker.has_own() || worker.any_work();
+        let mut patience = GRACE / NAP;
+        loop {
+            let polls = self.polls();
+            while self.run_while_ready(|| false) || self.workers().iter().any(|worker| unfinished(worker)) {}
+            if patience == 0 || !self.workers().iter().any(|worker| worker.is_bound()) {
+                break;
+            }
+            // A pinned task may be on its way home from a thread that woke it; or it waits for the outside.
+            patience = if self.polls() == polls { patience - 1 } else { GRACE / NAP };
+            self.first().nap(Duration::from_millis(NAP.into()));
+        }
         let Some(crew) = self.crew.take() else { return };
         if crew.workers.iter().any(|worker| worker.is_bound()) {
             report_left(&[crew.workers[0].pool.clone()], NEVER_COMES);

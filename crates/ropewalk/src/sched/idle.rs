@@ -177,10 +177,10 @@ impl Idle {
         searching: Option<Searching>,
         any_work: impl FnOnce() -> bool,
     ) -> Result<Sleeping, Woken> {
-        let was_searching = searching.is_some();
         let sleeping = self.lie_down(worker, searching);
         fence(Ordering::SeqCst); // barrier of the sleeper
-        if any_work() { Err(self.get_up(sleeping, was_searching)) } else { Ok(sleeping) }
+        // With work to be had it becomes a searcher, whatever it was: without, it could not take it and would be back here.
+        if any_work() { Err(self.get_up(sleeping, true)) } else { Ok(sleeping) }
     }
 
     /// The worker has returned from `park`, for whatever reason: chosen, unparked for something of its own (a pinned

@@ -17,6 +17,7 @@ pub(crate) mod counters;
 pub(crate) mod entry;
 pub(crate) mod fibre;
 mod futex;
+pub(crate) mod gate;
 pub(crate) mod host;
 pub(crate) mod hosted;
 pub(crate) mod idle;

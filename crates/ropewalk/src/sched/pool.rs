@@ -2,12 +2,13 @@
 //!
 //! * **P1** A station's status changes under the census lock, and every change raises the epoch and wakes the workers;
 //!   each of them acts on it before it sleeps (`Worker::any_work`) and at the latest after `global_queue_interval` polls.
-//! * **P2** What was accepted runs or its owner is told: a spawn from outside counts itself before it looks at the phase,
+//! * **P2** What was accepted runs or its owner is told: a spawn from outside is counted or refused in one step (`gate`),
 //!   and a worker leaves a closing pool only when all that was counted is over (`live`). A hosted worker leaves when its
 //!   driver does; what was counted but not queued by then is refused when it comes.
 //! * **P3** Closing cancels everything alive once every worker has acknowledged it, because from then on nobody spawns.
 
-use super::counters::Count;
+use super::gate::Gate;
+pub(crate) use super::gate::Phase;
 use super::host::{Extra, Ticket};
 use super::idle::Idle;
 use super::injector::Injector;
@@ -18,20 +19,12 @@ use super::worker::Worker;
 use crate::context;
 use crate::drive::futex::FutexDriver;
 use crate::runtime::{Config, Shared};
-use ropewalk_core::prim::real::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering::*};
+use ropewalk_core::prim::real::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
 use ropewalk_core::prim::{Lock, fence};
 use ropewalk_core::task::Runnable;
 use std::io;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
-
-/// How far a pool's life has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
-    Open,
-    Closing,
-    Closed,
-}
 
 /// Who is there, and who waits for that to change. Everything here is cold.
 #[derive(Default)]
@@ -56,11 +49,10 @@ pub(crate) struct Pool {
     /// Workers that take work.
     active: AtomicUsize,
     epoch: AtomicU32,
-    phase: AtomicU8,
+    /// Whether it is open, and how many tasks threads spawned that are not workers of this pool.
+    gate: Gate,
     unacknowledged: AtomicUsize,
     watched: AtomicBool,
-    /// Tasks spawned by threads that are not workers of this pool.
-    outside: Count,
     /// Driven by whoever calls, without threads of its own.
     pub(crate) hosted: bool,
     /// Who drives it, while that one sleeps on a worker of another runtime.
@@ -82,10 +74,9 @@ impl Pool {
             resizing: Lock::new(()),
             active: AtomicUsize::new(0),
             epoch: AtomicU32::new(0),
-            phase: AtomicU8::new(Phase::Open as u8),
+            gate: Gate::new(),
             unacknowledged: AtomicUsize::new(0),
             watched: AtomicBool::new(config.watches()),
-            outside: Count::default(),
             hosted,
             guest: Lock::new(None),
             config,
@@ -162,7 +153,7 @@ impl Pool {
 
     // ---- who is there -----------------------------------------------------------------------------------------
 
-    pub(crate) fn stations(&self) -> impl Iterator<Item = &Arc<Station>> {
+    pub(crate) fn stations(&self) -> impl Iterator<Item = &Arc<Station>> + Clone {
         self.stations.iter().map_while(OnceLock::get)
     }
 
@@ -187,11 +178,7 @@ impl Pool {
     }
 
     pub(crate) fn phase(&self) -> Phase {
-        match self.phase.load(SeqCst) {
-            0 => Phase::Open,
-            1 => Phase::Closing,
-            _ => Phase::Closed,
-        }
+        self.gate.phase()
     }
 
     pub(crate) fn is_watched(&self) -> bool {
@@ -212,15 +199,16 @@ impl Pool {
 
     /// Calls `waker` when the set of workers changes next.
     pub(crate) fn watch_census(&self, waker: &Waker) {
+        let waker = waker.clone(); // before the lock: it is the user's code
         let watchers = &mut self.census.lock().watchers;
-        if !watchers.iter().any(|known| known.will_wake(waker)) {
-            watchers.push(waker.clone());
+        if !watchers.iter().any(|known| known.will_wake(&waker)) {
+            watchers.push(waker);
         }
     }
 
     fn tell_watchers(&self) {
         let watchers = std::mem::take(&mut self.census.lock().watchers);
-        watchers.into_iter().for_each(Waker::wake);
+        watchers.into_iter().for_each(crate::runtime::wake_safely);
     }
 
     // ---- coming and going -------------------------------------------------------------------------------------
@@ -334,23 +322,16 @@ impl Pool {
     /// A spawn from outside is counted, or refused because the pool closes (P2).
     #[must_use]
     pub(crate) fn admit(&self) -> bool {
-        self.outside.add_shared(1);
-        if self.phase() == Phase::Open {
-            return true;
-        }
-        self.outside.sub_shared(1);
-        if self.live() == 0 {
+        let admitted = self.gate.enter();
+        if !admitted && self.live() == 0 {
             self.unpark_all(); // somebody may have seen our count and gone back to sleep for it
         }
-        false
+        admitted
     }
 
-    /// Tasks that were accepted and are not over. Zero is exact once the pool closes: what ended is read first, and
-    /// nothing ends that was not counted before.
+    /// Tasks that were accepted and are not over; see [`Gate::live`].
     pub(crate) fn live(&self) -> u64 {
-        let finished: u64 = self.stations().map(|station| station.counters.finished.get()).sum();
-        let spawned: u64 = self.stations().map(|station| station.counters.spawned.get()).sum();
-        (spawned + self.outside.get()).saturating_sub(finished)
+        self.gate.live(self.stations().map(|station| &station.counters))
     }
 
     /// Starts to close: workers finish by dropping what is alive.
@@ -360,7 +341,7 @@ impl Pool {
             return;
         }
         self.unacknowledged.store(census.manned, SeqCst);
-        self.phase.store(Phase::Closing as u8, SeqCst);
+        self.gate.advance(Phase::Closing);
         let deserted = census.manned == 0;
         drop(census);
         if deserted {
@@ -382,7 +363,7 @@ impl Pool {
     }
 
     fn close_for_good(self: &Arc<Self>) {
-        self.phase.store(Phase::Closed as u8, SeqCst);
+        self.gate.advance(Phase::Closed);
         fence(SeqCst); // between the phase and the look into the queue
         self.refuse_late();
         self.runtime.forget_pool(self);
@@ -396,7 +377,7 @@ impl Pool {
         while let Some(task) = self.injector.pop() {
             task.cancel(true);
             drop(task);
-            self.outside.sub_shared(1);
+            self.gate.leave();
         }
     }
 }

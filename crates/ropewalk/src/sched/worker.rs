@@ -30,7 +30,6 @@ use super::pool::Pool;
 use super::slab::Cache;
 use super::station::{Kit, Station};
 use super::{host, ring};
-use ropewalk_core::prim::fence;
 use ropewalk_core::task::{Header, Ran, Runnable, TaskId};
 use std::alloc::Layout;
 use std::cell::{Cell, RefCell, UnsafeCell};
@@ -306,7 +305,7 @@ impl Worker {
         let from = observation.map(|_| config.clock.now());
         let ran = task.run_with(&self.frame.yielded);
         if let (Some(observation), Some(from)) = (observation, from) {
-            observation.polled((config.clock.now() - from).as_nanos() as u64);
+            observation.polled(config.clock.now().saturating_sub(from).as_nanos() as u64);
         }
         if let Some(hook) = &config.hooks.after_poll {
             hook(id);
@@ -327,11 +326,8 @@ impl Worker {
             self.station.pinned.store(self.pinned.get(), Ordering::Relaxed);
         }
         self.station.counters.finished.bump();
-        if self.closing.get() {
-            fence(Ordering::SeqCst); // of two workers that end the last two tasks, one sees both counts
-            if self.pool.live() == 0 {
-                self.pool.unpark_all();
-            }
+        if self.closing.get() && self.pool.live() == 0 {
+            self.pool.unpark_all();
         }
     }
 

@@ -26,12 +26,46 @@ pub(crate) fn block_on_in<F: Future>(runtime: &Handle, future: F) -> F::Output {
     if let Ok(seat) = runtime.shared.seat() {
         return drive(runtime, seat, future);
     }
-    let poll = |cx: &mut Context<'_>| {
-        raise_fatal(runtime, Some(cx.waker()));
-        let _entered = context::enter(runtime.clone());
-        future.as_mut().poll(cx)
-    };
-    wait_apart(poll)
+    let mut root = Root::new(runtime);
+    wait_apart(|cx| root.poll(cx, future.as_mut()))
+}
+
+/// A root polled outside of its runtime: a panic of a detached task may end the runtime, and then it is the root that
+/// dies of it.
+struct Root<'a> {
+    runtime: &'a Handle,
+    known_as: Option<Waker>,
+}
+
+impl<'a> Root<'a> {
+    fn new(runtime: &'a Handle) -> Self {
+        Self { runtime, known_as: None }
+    }
+
+    fn poll<F: Future>(&mut self, cx: &mut Context<'_>, future: Pin<&mut F>) -> Poll<F::Output> {
+        if self.runtime.shared.can_terminate()
+            && !self.known_as.as_ref().is_some_and(|waker| waker.will_wake(cx.waker()))
+        {
+            self.forget();
+            self.known_as = Some(cx.waker().clone());
+            self.runtime.shared.add_root(cx.waker().clone());
+        }
+        self.runtime.shared.raise_fatal();
+        let _entered = context::enter(self.runtime.clone());
+        future.poll(cx)
+    }
+
+    fn forget(&mut self) {
+        if let Some(waker) = self.known_as.take() {
+            self.runtime.shared.remove_root(&waker);
+        }
+    }
+}
+
+impl Drop for Root<'_> {
+    fn drop(&mut self) {
+        self.forget();
+    }
 }
 
 /// Waits where `block_on` was called, which is not inside the runtime it is of.
@@ -39,36 +73,25 @@ fn wait_apart<R>(poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
     if context::with_worker(|worker| worker.is_some()) { wait(poll_fn(poll)) } else { park_thread(poll) }
 }
 
-/// A panic of a detached task may have ended the runtime: it is the root that dies of it.
-fn raise_fatal(runtime: &Handle, root: Option<&Waker>) {
-    if let Some(fatal) = runtime.shared.take_fatal(root) {
-        resume_unwind(fatal.into_payload());
-    }
-}
-
 /// `block_on` without threads: takes the seat and drives. While somebody else has it, the future is polled here, and woken
 /// by them; when they leave, this one takes over.
 fn drive<F: Future>(runtime: &Handle, seat: &Seat, mut future: Pin<&mut F>) -> F::Output {
     context::with_worker(|host| host.map(refuse_if_in_task));
-    let mut poll = |cx: &mut Context<'_>| {
-        raise_fatal(runtime, Some(cx.waker()));
-        let _entered = context::enter(runtime.clone());
-        future.as_mut().poll(cx)
-    };
+    let mut root = Root::new(runtime);
     loop {
         match seat.take() {
             Ok(driving) => return drive_root(runtime, driving, future),
             Err(Taken::ByThisThread | Taken::ByAnother) => {
                 let done = wait_apart(|cx| match seat.watch(cx.waker()) {
                     true => Poll::Ready(None),
-                    false => poll(cx).map(Some),
+                    false => root.poll(cx, future.as_mut()).map(Some),
                 });
                 if let Some(output) = done {
                     return output;
                 }
             }
             Err(reason @ Taken::BoundTo(_)) => panic!("ropewalk: block_on: {reason}"),
-            Err(Taken::Over) => return wait_apart(poll),
+            Err(Taken::Over) => return wait_apart(|cx| root.poll(cx, future.as_mut())),
         }
     }
 }
@@ -101,12 +124,11 @@ fn drive_root<F: Future>(runtime: &Handle, mut driving: Driving<'_>, mut future:
     }
     std::mem::forget(abort);
     drop(driving);
-    let mut cx = Context::from_waker(Waker::noop());
-    match Pin::new(&mut handle).poll(&mut cx) {
-        Poll::Ready(Ok(output)) => output,
-        Poll::Ready(Err(TaskError::Panicked(panic))) => resume_unwind(panic.into_payload()),
+    match handle.try_take() {
+        Some(Ok(output)) => output,
+        Some(Err(TaskError::Panicked(panic))) => resume_unwind(panic.into_payload()),
         _ => {
-            raise_fatal(runtime, None);
+            runtime.shared.raise_fatal();
             unreachable!("the root is cancelled only when a panic ended the runtime")
         }
     }
@@ -126,7 +148,7 @@ pub(crate) struct Abort(pub(crate) &'static str);
 
 impl Drop for Abort {
     fn drop(&mut self) {
-        eprintln!("ropewalk: {}", self.0);
+        crate::runtime::complain(format_args!("{}", self.0));
         std::process::abort();
     }
 }

@@ -3,7 +3,7 @@
 
 #![allow(dead_code)] // each test file uses its part
 
-use ropewalk::{Builder, Clock, Runtime, SystemClock};
+use ropewalk::{Builder, Clock, Runtime, SystemClock, TaskHandle, strand};
 use std::future::Future;
 use std::io::Write;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 /// Much longer than anything here takes, also on a busy machine: past it a test has hung.
-pub const DEADLINE: Duration = Duration::from_secs(5);
+pub const DEADLINE: Duration = Duration::from_secs(60);
 
 /// How a runtime runs its tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +64,17 @@ pub fn on_every_kind(test: impl Fn(RuntimeKind)) {
     for kind in KINDS {
         guarded(format!("{kind:?}"), || test(kind));
     }
+}
+
+/// Starts a strand on a worker of `runtime`.
+pub fn strand_in<T: Send + 'static>(
+    runtime: &Runtime,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> TaskHandle<T> {
+    let (give, take) = channel();
+    let task = runtime.spawn(async move { give.send(strand::spawn(body).unwrap()).unwrap() });
+    runtime.block_on(task).unwrap();
+    take.recv().unwrap()
 }
 
 /// Finds out whether everything of a runtime was freed: it is part of the runtime's configuration.

@@ -91,7 +91,8 @@ fn legacy(life: Life, end: End) -> Legacy {
     let peaceful = life.making == Making::Strand && end != End::Value;
     let bad_drop = life.act == Act::FutureDropPanics && !peaceful;
     let end = if bad_drop { End::Panicked } else { end };
-    let kept = matches!(life.fate, Fate::Awaited | Fate::Cancelled(_) | Fate::CancelledTwice | Fate::Orphaned(_));
+    let kept =
+        matches!(life.fate, Fate::Awaited | Fate::Cancelled(_) | Fate::CancelledTwice | Fate::Orphaned(_));
     let bad_output = end == End::Value && life.act == Act::OutputDropPanics;
     let unhandled = u64::from(!kept && (end == End::Panicked || bad_output));
     Legacy { end, output, unhandled }

@@ -1,7 +1,7 @@
 //! Waiting across two runtimes.
 
-use super::kit::{Gate, KINDS, RuntimeKind, guarded, until_async};
-use ropewalk::{Runtime, Wait, spawn, strand, yield_now};
+use super::kit::{Gate, KINDS, RuntimeKind, guarded, strand_in, until_async};
+use ropewalk::{Runtime, Wait, spawn, yield_now};
 use std::future::poll_fn;
 use std::task::Poll;
 
@@ -36,10 +36,7 @@ fn block_on_of_another_runtime_in_a_task() {
 fn block_on_of_another_runtime_in_a_strand() {
     on_every_pair(|outer, inner| {
         let (outer, inner) = (outer.build(), inner.build());
-        let strand = outer.spawn(async move {
-            strand::spawn(move || inner.block_on(async { spawn(async { 5 }).await.unwrap() })).unwrap()
-        });
-        let strand = outer.block_on(strand).unwrap();
+        let strand = strand_in(&outer, move || inner.block_on(async { spawn(async { 5 }).await.unwrap() }));
         assert_eq!(outer.block_on(strand).unwrap(), 5);
     });
 }
@@ -79,14 +76,10 @@ fn a_cancelled_strand_drives_the_inner_runtime_to_its_end() {
     on_every_pair(|outer, inner| {
         let (outer, inner, gate) = (outer.build(), inner.build(), Gate::new());
         let (passed, there) = (gate.passed(), gate.clone());
-        let strand = outer.spawn(async move {
-            strand::spawn(move || {
-                inner.block_on(async { spawn(passed).await.unwrap() });
-                there.is_open()
-            })
-            .unwrap()
+        let strand = strand_in(&outer, move || {
+            inner.block_on(async { spawn(passed).await.unwrap() });
+            there.is_open()
         });
-        let strand = outer.block_on(strand).unwrap();
         outer.block_on(until_async("it waits", || gate.waiting() > 0));
         strand.cancel();
         outer.block_on(outer.spawn(yield_now())).unwrap();
@@ -178,10 +171,7 @@ fn a_suspended_strand_takes_the_runtime_it_entered_with_it() {
             let (outer, gate) = (outer.builder().thread_name("outer").build().unwrap(), Gate::new());
             let inner = Runtime::builder().worker_threads(1).thread_name("inner").build().unwrap();
             let (passed, inner_handle) = (gate.passed(), inner.handle());
-            let strand = outer.spawn(async move {
-                strand::spawn(move || wait_inside(&inner_handle, passed)).unwrap()
-            });
-            let strand = outer.block_on(strand).unwrap();
+            let strand = strand_in(&outer, move || wait_inside(&inner_handle, passed));
             outer.block_on(until_async("it waits", || gate.waiting() > 0));
             let spawned = where_spawned_in(&outer);
             assert!(!spawned.starts_with("inner"), "{spawned}");

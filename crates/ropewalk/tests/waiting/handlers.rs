@@ -1,6 +1,6 @@
 //! The caller decides how everything inside a call waits.
 
-use super::kit::{Gate, ON_PURPOSE, on_every_kind, panic_of, quiet, until, until_async};
+use super::kit::{Gate, ON_PURPOSE, on_every_kind, panic_of, quiet, strand_in, until, until_async};
 use ropewalk::{Blocking, Handler, OnStrand, Wait, spawn, spawn_local, strand, with_handler, yield_now};
 use std::future::Future;
 use std::pin::Pin;
@@ -78,9 +78,7 @@ fn on_strand_waits_as_the_place_does() {
         runtime.block_on(task).unwrap();
         let gate = Gate::new();
         let passed = gate.passed();
-        let strand = runtime
-            .spawn(async move { strand::spawn(move || with_handler(&OnStrand, || passed.wait())).unwrap() });
-        let strand = runtime.block_on(strand).unwrap();
+        let strand = strand_in(&runtime, move || with_handler(&OnStrand, || passed.wait()));
         runtime.block_on(until_async("it waits", || gate.waiting() > 0));
         gate.open();
         runtime.block_on(strand).unwrap();
@@ -100,8 +98,7 @@ fn one_of_the_users_own_in_every_place() {
         runtime.block_on(runtime.spawn(async move { assert_eq!(twice(&there), 84) })).unwrap();
         assert_eq!(counting.count(), 4);
         let there = counting.clone();
-        let strand = runtime.spawn(async move { strand::spawn(move || twice(&there)).unwrap() });
-        let strand = runtime.block_on(strand).unwrap();
+        let strand = strand_in(&runtime, move || twice(&there));
         assert_eq!(runtime.block_on(strand).unwrap(), 84);
         assert_eq!(counting.count(), 6);
         runtime.block_on(async { assert_eq!(answer(), 42) });

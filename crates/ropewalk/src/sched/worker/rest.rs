@@ -14,10 +14,8 @@ impl Worker {
         if self.has_own() || !self.threaded && self.any_work() {
             return true;
         }
-        if !self.threaded
-            && let Some(searching) = self.searching.take()
-        {
-            self.end_search(searching); // others would rely on it, and it may not run again for long
+        if !self.threaded {
+            self.stop_searching(); // others would rely on it, and it may not run again for long
         }
         if self.may_go() || !self.threaded {
             self.leave.set(true);
@@ -54,6 +52,18 @@ impl Worker {
                 sleep();
                 self.searching.set(idle.leave_sleep(sleeping).searching());
             }
+        }
+    }
+
+    /// Sleeps for a while, or until something is sent here.
+    pub(crate) fn nap(&self, at_most: Duration) {
+        self.station.parker.park(&self.pool.seam, || Some(at_most));
+    }
+
+    /// Ends a search without having found anything.
+    pub(crate) fn stop_searching(&self) {
+        if let Some(searching) = self.searching.take() {
+            self.end_search(searching);
         }
     }
 

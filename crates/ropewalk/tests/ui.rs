@@ -1,0 +1,31 @@
+//! What must not compile does not, and the compiler says why.
+
+use std::process::Command;
+
+/// The messages are those of one compiler, the one that the workspace names.
+#[test]
+fn what_must_not_compile() {
+    if let Some(reason) = not_here() {
+        eprintln!("skipped: {reason}");
+        return;
+    }
+    let tests = trybuild::TestCases::new();
+    tests.pass("tests/ui/fine.rs");
+    tests.compile_fail("tests/ui/rc_captured_by_spawn.rs");
+    tests.compile_fail("tests/ui/raw_pointer_sent.rs");
+    tests.compile_fail("tests/ui/guard_held_over_await.rs");
+    tests.compile_fail("tests/ui/local_handle_sent.rs");
+    tests.compile_fail("tests/ui/local_handle_awaited_elsewhere.rs");
+}
+
+fn not_here() -> Option<String> {
+    let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
+    if flags.contains("sanitizer") || flags.contains("--cfg") {
+        return Some(format!("built with {flags:?}"));
+    }
+    let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let version = Command::new(compiler).arg("--version").output().ok()?.stdout;
+    let version = String::from_utf8_lossy(&version).into_owned();
+    let known = concat!("rustc ", env!("CARGO_PKG_RUST_VERSION"), ".");
+    (!version.starts_with(known)).then(|| format!("the messages are those of {known}x, this is {version}"))
+}
