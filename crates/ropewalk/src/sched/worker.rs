@@ -51,7 +51,7 @@ pub(crate) struct Worker {
     pub(crate) pool: Arc<Pool>,
     pub(crate) station: Arc<Station>,
     ring: ring::Producer<Runnable>,
-    next: Next,
+    next: Next<Runnable>,
     /// Runnable pinned tasks, each with the ring's tail when it came: the two queues are one FIFO by position.
     local: UnsafeCell<VecDeque<(u64, Runnable)>>,
     /// Empty, with room for all of the ring and one more: waking does not allocate.

@@ -1,6 +1,7 @@
 //! How a worker follows its pool: peers that come and go, retiring, closing.
 
 use super::super::lifo::Sighting;
+use super::super::next::keep_company;
 use super::super::pool::Phase;
 use super::super::station::{Kit, Status};
 use super::Worker;
@@ -39,15 +40,10 @@ impl Worker {
         let _census = self.pool.census.lock();
         let others = self.pool.stations().filter(|other| other.index != self.index() && stealing);
         let others: Vec<_> = others.filter(|other| other.status() != Status::Vacant).cloned().collect();
-        if others.is_empty() {
-            // SAFETY: thieves are workers of this pool, and under the census lock there is no other.
-            unsafe { self.ring.unshare() };
-        } else {
-            self.ring.share();
-        }
         let grew = others.len() > self.peers.borrow().len();
         self.alone.set(others.is_empty());
-        self.next.set_alone(others.is_empty());
+        // SAFETY: thieves are workers of this pool, and under the census lock (P1) there is no other.
+        unsafe { keep_company(&self.ring, &self.next, others.is_empty()) };
         *self.peers.borrow_mut() = others.into_iter().map(|other| (other, Sighting::default())).collect();
         drop(_census);
         if grew && !self.ring.is_empty() {
