@@ -66,11 +66,14 @@ impl Trace {
     }
 }
 
+/// The events with their times, and the first id of each task.
+type Recorded = (Vec<(Duration, Event)>, HashMap<u64, u64>);
+
 /// Writes the trace. Ids are numbered as they come: the runtime takes them from a counter of the whole process.
 #[derive(Clone, Default)]
 struct Recorder {
     clock: FakeClock,
-    state: Arc<Mutex<(Vec<(Duration, Event)>, HashMap<u64, u64>)>>,
+    state: Arc<Mutex<Recorded>>,
 }
 
 impl Recorder {

@@ -3,6 +3,8 @@
 //! Every allocation of an enlisted thread is counted: the runtime's workers enlist when they start, so what a worker does
 //! between two polls counts as well.
 
+#![allow(clippy::waker_clone_wake)] // waking by value is what is measured
+
 use ropewalk::{Builder, Runtime, TaskHandle, Wait, spawn, spawn_local, yield_now};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -1,5 +1,7 @@
 //! The shortest use of everything.
 
+#![allow(clippy::async_yields_async)] // a task that starts another and hands out its handle
+
 use ropewalk::{Runtime, TaskError, Wait};
 use std::rc::Rc;
 use std::sync::Arc;

@@ -3,6 +3,8 @@
 //!
 //! Most tests drive one logical worker by hand, so that the length of every queue is known at every tick.
 
+#![allow(clippy::async_yields_async)] // a task that starts another and hands out its handle
+
 #[path = "starvation/outside.rs"]
 mod outside;
 #[path = "starvation/rig.rs"]
