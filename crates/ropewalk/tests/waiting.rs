@@ -82,10 +82,8 @@ fn in_a_poll() {
         runtime.block_on(until_async("it waits", || gate.waiting() > 0));
         // The worker goes on.
         runtime.block_on(runtime.spawn(async {})).unwrap();
-        assert_eq!(
-            runtime.metrics().pools[0].workers.iter().map(|worker| worker.parked_stacks).sum::<usize>(),
-            1
-        );
+        let parked = || runtime.metrics().total(|worker| worker.parked_stacks as u64);
+        until("its stack is seen to be parked", || parked() == 1);
         gate.open();
         runtime.block_on(task).unwrap();
         assert_eq!(waits_in_poll(&runtime), 2);

@@ -2,7 +2,7 @@
 
 use super::kit::{Gate, guarded, until, until_async};
 use super::{count, here, on_each_worker, with_pool};
-use ropewalk::{Pool, TaskHandle, Wait, WorkerState, spawn, spawn_local, strand, yield_now};
+use ropewalk::{Pool, TaskHandle, Wait, WorkerMetrics, WorkerState, spawn, spawn_local, strand, yield_now};
 use std::collections::HashSet;
 use std::future::Future;
 use std::thread::ThreadId;
@@ -50,7 +50,8 @@ fn a_retiring_worker_serves_what_is_pinned_to_it() {
         assert!(resized.as_mut().poll(&mut cx).is_pending());
         assert_eq!(count(&pool, WorkerState::Retiring), 3);
         assert_eq!((pool.metrics().active, pool.metrics().retiring), (1, 3));
-        assert!(pool.metrics().workers.iter().all(|worker| worker.pinned == 3 && worker.parked_stacks == 1));
+        let held = |worker: &WorkerMetrics| worker.pinned == 3 && worker.parked_stacks == 1;
+        until("what holds them is seen", || pool.metrics().workers.iter().all(held));
         // They take no new work.
         until("they have noticed", || {
             let threads: HashSet<_> = (0..50).map(|_| pool.spawn(async { here() }).wait().unwrap()).collect();

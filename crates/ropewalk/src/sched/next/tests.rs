@@ -81,17 +81,17 @@ impl Station {
 // mutation: queues-closed-while-others-are-there
 // - in crates/ropewalk/src/sched/next.rs: `if alone {`
 // + `if !alone {`
-// mutation: next-task-forgotten
-// - in crates/ropewalk/src/sched/next.rs: `let task = self.take();`
-// + `let task = None::<T>;`
+// mutation: opened-to-others-and-used-as-if-alone
+// - in crates/ropewalk/src/sched/ring.rs: `self.shared.set(true);`
+// + `self.shared.set(false);`
 #[test]
 fn model_a_thief_arrives_and_leaves() {
     model(|| {
         let (owner, station) = worker(4);
-        owner.put(3);
         owner.meet_peers();
         owner.push(1);
         owner.push(2);
+        owner.put(3);
         let thief = thread::spawn(move || station.visit());
         owner.pop();
         owner.meet_peers();
