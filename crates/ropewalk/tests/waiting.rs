@@ -12,7 +12,7 @@ mod places;
 #[path = "waiting/roots.rs"]
 mod roots;
 
-use kit::{Gate, on_every_kind, until, until_async};
+use kit::{Gate, on_every_kind, strand_in, until, until_async};
 use ropewalk::{Runtime, TaskHandle, Wait, spawn, yield_now};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -43,27 +43,46 @@ fn on_a_plain_thread() {
     });
 }
 
-/// A wait inside a wait on one thread: the inner one does not swallow the wake-up of the outer one.
+/// Waits for `outer` with a future whose first poll waits for `inner`: the outer gate opens while it waits there.
+fn wait_inside_a_wait(outer: &Gate, inner: &Gate) {
+    let (mut first, mut passing) = (true, Box::pin(outer.passed()));
+    poll_fn(|cx| {
+        let polled = passing.as_mut().poll(cx);
+        if std::mem::take(&mut first) {
+            assert!(polled.is_pending());
+            inner.passed().wait();
+        }
+        polled
+    })
+    .wait();
+}
+
+/// The inner wait does not swallow the wake-up of the outer one, wherever that is.
 #[test]
-fn a_wait_inside_a_wait_on_a_plain_thread() {
+fn a_wait_inside_a_wait() {
     let (outer, inner) = (Gate::new(), Gate::new());
     std::thread::scope(|scope| {
-        let waiter = scope.spawn(|| {
-            let (mut first, mut passing) = (true, outer.passed());
-            poll_fn(|cx| {
-                let polled = std::pin::Pin::new(&mut passing).poll(cx);
-                if std::mem::take(&mut first) {
-                    assert!(polled.is_pending());
-                    inner.passed().wait(); // the outer gate opens while we wait here
-                }
-                polled
-            })
-            .wait();
-        });
+        let waiter = scope.spawn(|| wait_inside_a_wait(&outer, &inner));
         until("it waits for the inner gate", || inner.waiting() > 0);
         outer.open();
         inner.open();
         waiter.join().unwrap();
+    });
+    on_every_kind(|kind| {
+        let runtime = kind.build();
+        for on_strand in [false, true] {
+            let (outer, inner) = (Gate::new(), Gate::new());
+            let gates = (outer.clone(), inner.clone());
+            let waiter = match on_strand {
+                true => strand_in(&runtime, move || wait_inside_a_wait(&gates.0, &gates.1)),
+                false => runtime.spawn(async move { wait_inside_a_wait(&gates.0, &gates.1) }),
+            };
+            runtime.block_on(until_async("it waits for the inner gate", || inner.waiting() > 0));
+            outer.open();
+            runtime.block_on(runtime.spawn(yield_now())).unwrap();
+            inner.open();
+            runtime.block_on(waiter).unwrap();
+        }
     });
 }
 

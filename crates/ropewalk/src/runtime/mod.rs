@@ -30,7 +30,7 @@ use std::time::Duration;
 /// in, or else the default one.
 ///
 /// **Dropping** it on a plain thread waits until its workers have ended. A poll that never returns holds it up; a stack
-/// that still waits for something from outside after a second is left behind and named on standard error. On a worker, its own or
+/// that still waits for something from outside after 100 ms is left behind and named on standard error. On a worker, its own or
 /// another runtime's, it does not wait.
 #[derive(Debug)]
 pub struct Runtime {

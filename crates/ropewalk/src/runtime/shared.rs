@@ -273,7 +273,7 @@ impl Shared {
 }
 
 /// How long, in milliseconds, a runtime that is dropped waits for what only the outside can end, and how often it looks.
-pub(crate) const GRACE: u32 = 1000;
+pub(crate) const GRACE: u32 = 100;
 pub(crate) const NAP: u32 = 20;
 
 /// Waits for the last worker of a closed pool. False: some do not leave.
@@ -309,7 +309,7 @@ fn stuck_at(pool: &Pool) -> Option<u64> {
 }
 
 /// Why most that is left behind is left behind.
-pub(crate) const NEVER_COMES: &str = "they waited for something outside that did not come within a second";
+pub(crate) const NEVER_COMES: &str = "they waited for something outside that did not come within 100 ms";
 
 /// Names the tasks that are still alive.
 pub(crate) fn report_left(pools: &[Arc<Pool>], reason: &str) {
