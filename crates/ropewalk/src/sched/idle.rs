@@ -130,14 +130,26 @@ impl Idle {
 
     /// Submitter, steps 2 to 4; the push is done. The worker returned was asleep, is counted as searching, and must be
     /// unparked.
+    #[cfg(test)]
     #[must_use = "the chosen worker is counted as searching: unpark it"]
     pub(crate) fn worker_to_wake(&self) -> Option<usize> {
+        self.worker_to_wake_rather(|_| true)
+    }
+
+    /// The same; among the sleepers, one of those for which `rather` holds comes first. (Who sleeps in the driver does so
+    /// for all, and is left there as long as there is another.)
+    #[must_use = "the chosen worker is counted as searching: unpark it"]
+    pub(crate) fn worker_to_wake_rather(&self, rather: impl Fn(usize) -> bool) -> Option<usize> {
         fence(Ordering::SeqCst); // barrier of the submitter
         if !self.counters().someone_must_be_woken() {
             return None;
         }
         let mut sleepers = self.sleepers.lock();
         let still = self.counters().someone_must_be_woken();
+        if let Some(at) = sleepers.iter().rposition(|worker| rather(usize::from(*worker))) {
+            let last = sleepers.len() - 1;
+            sleepers.swap(at, last);
+        }
         let chosen = if still { sleepers.pop() } else { None }?;
         self.change(SEARCHER.wrapping_sub(SLEEPER));
         Some(usize::from(chosen))

@@ -12,7 +12,7 @@ pub(crate) use super::gate::Phase;
 use super::host::{Extra, Ticket};
 use super::idle::Idle;
 use super::injector::Injector;
-use super::park::Seam;
+use super::park::{Seam, WorkerState};
 use super::slab::Depot;
 use super::station::{Station, Status};
 use super::worker::Worker;
@@ -110,7 +110,8 @@ impl Pool {
     /// There is more work than before: wakes one sleeper, unless somebody is searching already.
     #[inline]
     pub(crate) fn notify(&self) {
-        if let Some(worker) = self.idle.worker_to_wake() {
+        let not_polling = |worker: usize| self.station(worker).parker.state() != WorkerState::Polling;
+        if let Some(worker) = self.idle.worker_to_wake_rather(not_polling) {
             self.unpark(worker);
         }
     }
