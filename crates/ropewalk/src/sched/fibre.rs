@@ -259,11 +259,13 @@ impl Worker {
         loop {
             let Some(index) = fibres.spare.borrow_mut().pop() else { break };
             let ticket = self.close_fibre(index);
-            if let Some(ticket) = ticket {
-                self.retract(ticket);
-            }
+            fibres.all.borrow_mut()[index].ticket = ticket;
             fibres.vacant.borrow_mut().push(index);
         }
+        // Also those of fibres that were shed before.
+        let over = |fibre: &mut Fibre| if fibre.parked { None } else { fibre.ticket.take() };
+        let tickets: Vec<_> = fibres.all.borrow_mut().iter_mut().filter_map(over).collect();
+        tickets.into_iter().for_each(|ticket| self.retract(ticket));
         fibres.all.borrow().iter().all(|fibre| !fibre.parked)
     }
 

@@ -186,8 +186,8 @@ fn model_two_submitters_and_two_workers() {
 // - in crates/ropewalk/src/sched/idle.rs: `fence(Ordering::SeqCst); // barrier of the last searcher`
 // + `fence(Ordering::AcqRel);`
 // mutation: search-lost-by-a-sleep-called-off
-// - in crates/ropewalk/src/sched/idle.rs: `Err(self.get_up(sleeping, was_searching))`
-// + `Err(self.get_up(sleeping, was_searching && false))`
+// - in crates/ropewalk/src/sched/idle.rs: `Err(self.get_up(sleeping, true))`
+// + `Err(self.get_up(sleeping, false))`
 #[test]
 fn model_the_last_searcher_hands_on() {
     prim::model(|| {
