@@ -204,7 +204,7 @@ pub fn yield_now() -> impl Future<Output = ()> + Send {
             return Poll::Ready(());
         }
         context::with_worker(|worker| match worker {
-            Some(worker) => worker.go_last(cx.waker()),
+            Some(worker) => drop(worker.go_last(cx.waker())),
             None => cx.waker().wake_by_ref(),
         });
         Poll::Pending

@@ -185,3 +185,19 @@ fn a_runtime_without_threads_waits_for_its_other_pools_when_it_is_dropped() {
     drop(runtime);
     assert_eq!(dropped.load(SeqCst), 1);
 }
+
+#[test]
+fn an_executor_inside_a_task_is_not_kept_waiting_for_its_budget() {
+    let runtime = Runtime::builder().worker_threads(2).build().unwrap();
+    let task = runtime.spawn(async {
+        let handles: Vec<_> = (0..1000).map(|n| spawn(async move { n })).collect();
+        let by_waiting: u64 = handles.into_iter().map(|handle| wait(handle).unwrap()).sum();
+        let mut handles: Vec<_> = (0..1000).map(|n| spawn(async move { n })).collect();
+        while !handles.iter().all(|handle| handle.is_finished()) {
+            yield_now().await;
+        }
+        by_waiting
+            + handles.iter_mut().map(|handle| ropewalk_core::block_on_simple(handle).unwrap()).sum::<u64>()
+    });
+    assert_eq!(runtime.block_on(task).unwrap(), 999_000);
+}

@@ -25,8 +25,11 @@ fn spend(worker: &Worker, cx: &mut Context<'_>) -> Poll<()> {
         worker.frame.budget.set(left - 1);
         return Poll::Ready(());
     }
-    // It stays used up for the rest of this poll: a task gets a new one with its next turn, a wait with its next attempt.
     worker.station.counters.budget_yields.bump();
-    worker.go_last(cx.waker());
+    // For the task itself it stays used up for the rest of this poll; it gets a new one with its next turn. Whoever polls
+    // with a waker of its own (a wait, another executor inside the task) may poll again within this very poll.
+    if !worker.go_last(cx.waker()) {
+        worker.frame.budget.set(BUDGET);
+    }
     Poll::Pending
 }

@@ -15,7 +15,6 @@
 //! * **F2** A fibre's stack is freed only after its function returned. Fibres still parked when a worker must leave are
 //!   leaked with what they hold.
 
-use super::budget::BUDGET;
 use super::host::{Order, Ticket, make};
 use super::worker::Worker;
 use corosensei::stack::DefaultStack;
@@ -178,7 +177,6 @@ impl Worker {
         let outer = self.fibres.waits(fibre, 1);
         let mut parked = false;
         let value = loop {
-            self.frame.budget.set(BUDGET);
             if let Poll::Ready(value) = attempt(&mut cx) {
                 break value;
             }

@@ -452,13 +452,16 @@ impl Worker {
         }
     }
 
-    /// The current operation returns `Pending` but wants to go on: behind everything that is runnable now.
-    pub(crate) fn go_last(&self, waker: &Waker) {
-        if Header::of_waker(waker).is_some_and(|task| self.frame.current.get() == Some(task)) {
+    /// The current operation returns `Pending` but wants to go on: behind everything that is runnable now. True: it was
+    /// polled by the current task itself.
+    pub(crate) fn go_last(&self, waker: &Waker) -> bool {
+        let own = Header::of_waker(waker).is_some_and(|task| self.frame.current.get() == Some(task));
+        if own {
             self.frame.yielded.set(true);
         } else {
             waker.wake_by_ref();
         }
+        own
     }
 
     // ---- small things -----------------------------------------------------------------------------------------
