@@ -9,7 +9,7 @@
 //! | `hosted` | workers without threads, driven by whoever calls |
 //! | `ring`, `lifo`, `next`, `injector`, `entry` | the queues |
 //! | `idle`, `park`, `futex` | who sleeps, where, and whom to wake |
-//! | `slab`, `host` | where tasks live and where they go when woken |
+//! | `slab`, `host`, `prefetch` | where tasks live and where they go when woken |
 //! | `budget`, `counters` | how long a task may go on; what is counted |
 
 pub(crate) mod budget;
@@ -26,6 +26,7 @@ pub(crate) mod lifo;
 mod next;
 pub(crate) mod park;
 pub(crate) mod pool;
+mod prefetch;
 pub(crate) mod ring;
 pub(crate) mod slab;
 pub(crate) mod station;

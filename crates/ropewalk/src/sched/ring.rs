@@ -38,6 +38,7 @@
 //! undefined behaviour, which no checker can be made to like.
 
 use super::entry::Entry;
+use super::prefetch;
 use ropewalk_core::prim::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use ropewalk_core::prim::{Arc, AtomicBool, AtomicPtr, AtomicU64, Padded};
 use std::cell::Cell;
@@ -46,6 +47,9 @@ use std::ptr::{self, NonNull};
 
 #[cfg(test)]
 mod tests;
+
+/// How far ahead of its turn an entry is asked for: it may have come from another core.
+const AHEAD: u64 = 4;
 
 /// Makes a ring with room for `capacity` entries (rounded up to a power of two, at least 2): the owner's end of it, and
 /// the end that is shown to others. The ring starts unshared.
@@ -158,6 +162,7 @@ impl<T: Entry> Producer<T> {
         let mut head = self.head_seen.get();
         while head != self.tail.get() {
             let raw = self.ring.slot(head).load(Relaxed);
+            prefetch::task(self.ring.slot(head + AHEAD).load(Relaxed));
             match self.advance(head, head + 1) {
                 // SAFETY: `head` was moved past that slot; in between it was not written, as only this thread could.
                 Ok(()) => return Some(unsafe { Ring::entry(raw) }),

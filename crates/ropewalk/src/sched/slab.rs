@@ -22,6 +22,7 @@ mod depot;
 pub(crate) use depot::Depot;
 
 use super::pool::Pool;
+use super::prefetch;
 use ropewalk_core::prim::AtomicU32;
 use ropewalk_core::task::Header;
 use std::alloc::Layout;
@@ -51,7 +52,12 @@ struct Page {
 struct Free {
     state: usize,
     next: *mut Free,
+    /// Two and three further on. Who takes slots that another core gave back asks for them in time.
+    second: *mut Free,
+    third: *mut Free,
 }
+
+const _: () = assert!(size_of::<Free>() <= size_of::<Header>(), "every slot holds a header");
 
 /// What stands before a task that has memory of its own.
 #[repr(C)]
@@ -103,7 +109,9 @@ impl Magazine {
     fn pop(&mut self) -> Option<NonNull<u8>> {
         let slot = NonNull::new(self.head)?;
         // SAFETY: M1: the slot is free and ours.
-        self.head = unsafe { slot.as_ref().next };
+        let free = unsafe { slot.as_ref() };
+        prefetch::task(free.third);
+        self.head = free.next;
         self.len -= 1;
         Some(slot.cast())
     }
@@ -113,8 +121,17 @@ impl Magazine {
     #[inline]
     unsafe fn push(&mut self, slot: NonNull<u8>) {
         let slot = slot.cast::<Free>().as_ptr();
-        // SAFETY: M1: the slot is ours; M2: the state word is left alone.
-        unsafe { (&raw mut (*slot).next).write(self.head) };
+        // SAFETY: M1: slot and head are ours; M2: the state word is left alone.
+        unsafe {
+            let (second, third) = if self.head.is_null() {
+                (null_mut(), null_mut())
+            } else {
+                ((*self.head).next, (*self.head).second)
+            };
+            (&raw mut (*slot).next).write(self.head);
+            (&raw mut (*slot).second).write(second);
+            (&raw mut (*slot).third).write(third);
+        }
         self.head = slot;
         self.len += 1;
     }

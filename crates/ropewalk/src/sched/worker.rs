@@ -79,6 +79,8 @@ pub(crate) struct Worker {
     room_for_pinned: Cell<usize>,
     /// How well spinning paid off lately.
     spin_credit: Cell<i32>,
+    /// How often in a row little was to be had elsewhere; below zero: how often not to wait for more.
+    small_hauls: Cell<i32>,
     /// The loop goes back to the trampoline after this task.
     pub(crate) leave: Cell<bool>,
     /// It goes back after every task: somebody else decides who is next.
@@ -123,6 +125,7 @@ impl Worker {
             pinned: Cell::new(0),
             room_for_pinned: Cell::new(0),
             spin_credit: Cell::new(1),
+            small_hauls: Cell::new(0),
             leave: Cell::new(false),
             single: Cell::new(false),
             alone: Cell::new(true),
@@ -168,7 +171,15 @@ impl Worker {
         } else {
             self.until_look.set(left - 1);
         }
-        self.own().or_else(|| self.fetch_outside()).or_else(|| self.search())
+        self.own().or_else(|| self.elsewhere())
+    }
+
+    /// Nothing is left of one's own.
+    fn elsewhere(&self) -> Option<Runnable> {
+        self.await_haul();
+        let found = self.fetch_outside().or_else(|| self.search());
+        self.weigh_haul(found.is_some());
+        found
     }
 
     #[inline]

@@ -5,6 +5,12 @@ use std::time::{Duration, Instant};
 
 /// The longest spin before sleeping.
 const SPIN: Duration = Duration::from_micros(4);
+/// A haul of tasks from elsewhere that is worth the trip.
+const HAUL: usize = 64;
+/// After so many small hauls in a row it may be better to wait a little.
+const SMALL_HAULS: i32 = 4;
+/// Pauses between the looks at a growing haul: few, because each look takes the line from who writes to it.
+const GAPS: [usize; 3] = [16, 64, 64];
 
 impl Worker {
     /// Spins a little, then sleeps until there is a reason not to. A worker without a thread of its own leaves instead.
@@ -78,6 +84,43 @@ impl Worker {
         if let Some(hook) = &hooks.on_thread_unpark {
             hook();
         }
+    }
+
+    /// Others queue tasks about as fast as this worker takes them, a few at a time: then each trip costs both sides more
+    /// than the work it brings. As long as it grows, waits up to three microseconds for a haul; one worker of the pool at
+    /// a time does.
+    pub(super) fn await_haul(&self) {
+        if self.small_hauls.get() < SMALL_HAULS || !self.threaded {
+            return;
+        }
+        let Some(_right) = self.pool.idle.try_spin() else { return };
+        let mut seen = self.to_be_had();
+        for gap in GAPS {
+            if seen >= HAUL {
+                return;
+            }
+            (0..gap).for_each(|_| std::hint::spin_loop());
+            let now = self.to_be_had();
+            if now <= seen {
+                // No flood: those who come one by one are not kept waiting.
+                return self.small_hauls.set(-2 * SMALL_HAULS);
+            }
+            seen = now;
+        }
+    }
+
+    /// After a trip: was it worth it?
+    pub(super) fn weigh_haul(&self, found: bool) {
+        let in_a_row = self.small_hauls.get();
+        let small = self.ring.len() < HAUL / 4;
+        let more = (in_a_row + i32::from(small)).min(SMALL_HAULS);
+        self.small_hauls.set(if found { more } else { in_a_row.min(0) });
+    }
+
+    /// How much there is elsewhere.
+    fn to_be_had(&self) -> usize {
+        let most = self.peers.borrow().iter().map(|(peer, _)| peer.stealer.len()).max();
+        self.pool.injector.len() + most.unwrap_or(0)
     }
 
     /// Looking around may have queued something here.
