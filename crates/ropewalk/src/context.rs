@@ -1,6 +1,6 @@
 //! Where am I: on a worker, on a plain thread inside `block_on`, or nowhere.
 //!
-//! A worker's only thread-local is one pointer. Everything that belongs to a task or a strand (id, budget, handlers)
+//! A worker's only thread-local is one pointer (the others here are for threads that enter a runtime). Everything that belongs to a task or a strand (id, budget, handlers)
 //! lives in the worker's [`Frame`](crate::sched::worker::Frame), which is put away and brought back with the stack; so is
 //! what the stack has entered.
 
