@@ -1,8 +1,8 @@
 //! Where am I: on a worker, on a plain thread inside `block_on`, or nowhere.
 //!
-//! A worker's only thread-local is one pointer (the others here are for threads that enter a runtime). Everything that belongs to a task or a strand (id, budget, handlers)
-//! lives in the worker's [`Frame`](crate::sched::worker::Frame), which is put away and brought back with the stack; so is
-//! what the stack has entered.
+//! A worker's only thread-local is one pointer; the others here serve threads that enter a runtime. Everything that
+//! belongs to a task or a strand (id, budget, handlers) lives in the worker's [`Frame`](crate::sched::worker::Frame),
+//! which is put away and brought back with the stack; so is what the stack has entered.
 
 use crate::runtime::Handle;
 use crate::sched::worker::Worker;
