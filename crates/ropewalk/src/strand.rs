@@ -5,6 +5,7 @@
 
 use crate::context;
 use crate::runtime::Handle;
+use crate::sched::fibre::forget_first_frame;
 use crate::sched::host::{Home, Order};
 use crate::task::{SpawnLocalError, TaskHandle};
 use crate::wait::HandlerStack;
@@ -54,7 +55,10 @@ impl<T: 'static> Body for Strand<T> {
         let _frame = enter(seat);
         match this.routine.resume(()) {
             CoroutineResult::Yield(()) => Poll::Pending,
-            CoroutineResult::Return(value) => Poll::Ready(value),
+            CoroutineResult::Return(value) => {
+                forget_first_frame();
+                Poll::Ready(value)
+            }
         }
     }
 

@@ -65,6 +65,20 @@ struct Fibre {
     waits: Cell<u32>,
 }
 
+/// A stack's first function never returns, it switches away for the last time. ThreadSanitizer counts calls and returns,
+/// in one list of limited length for each thread: it is told here, where such a stack has ended.
+#[inline(always)]
+pub(crate) fn forget_first_frame() {
+    #[cfg(tsan)]
+    {
+        unsafe extern "C" {
+            fn __tsan_func_exit();
+        }
+        // SAFETY: takes one frame off that list; the one that was put on it when the stack started is among them.
+        unsafe { __tsan_func_exit() };
+    }
+}
+
 impl Fibres {
     /// A worker cannot start without one stack: gets it now, so that running out of memory is an error of `build`.
     pub(crate) fn first_stack(stack_size: usize) -> io::Result<Stack> {
@@ -134,6 +148,7 @@ impl Worker {
                 Some(left)
             }
             CoroutineResult::Return(()) => {
+                forget_first_frame();
                 fibres.keep(routine.into_stack());
                 None
             }
