@@ -123,6 +123,13 @@ impl Idle {
         }
     }
 
+    /// Makes room for `workers` sleepers: falling asleep does not allocate.
+    pub(crate) fn reserve(&self, workers: usize) {
+        let mut sleepers = self.sleepers.lock();
+        let missing = workers.saturating_sub(sleepers.len());
+        sleepers.reserve(missing);
+    }
+
     /// The counters, for decisions by the protocol and for metrics.
     pub(crate) fn counters(&self) -> Counters {
         Counters(self.counters.load(Ordering::Relaxed))

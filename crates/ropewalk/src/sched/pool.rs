@@ -239,6 +239,7 @@ impl Pool {
         if self.phase() != Phase::Open {
             return to_hire;
         }
+        self.idle.reserve(count.max(known));
         for index in 0..count.max(known) {
             let station = self.station(index);
             match (index < count, station.status()) {
