@@ -186,6 +186,12 @@ impl<T: Linked> List<T> {
         self.ends.prev = last;
     }
 
+    /// The nodes, first to last.
+    pub fn iter(&self) -> impl Iterator<Item = NonNull<T>> {
+        // SAFETY: each node is in this list (L1), which nobody changes while it is borrowed (L5).
+        core::iter::successors(self.ends.next, |node| unsafe { read(*node, |ends| ends.next) })
+    }
+
     /// Leaves this list empty and returns all its nodes.
     #[must_use = "dropping the list forgets its nodes, linked as they are"]
     pub fn take(&mut self) -> Self {

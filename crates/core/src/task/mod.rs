@@ -98,6 +98,13 @@ pub unsafe trait Host: 'static {
     const FINDS_TASKS: bool;
     /// Queues a task.
     fn schedule(task: Runnable);
+    /// `task`, whose cell the caller keeps alive, was asked to stop and is not idle: it is queued, or runs, or is over. A
+    /// host that can take it out of its queue may do so and drop the `Runnable`.
+    fn withdraw(_task: NonNull<Header>) {}
+    /// `task` is over, the current thread having run or dropped it, and who waits for it is woken next. The cell may be
+    /// gone already.
+    #[inline(always)]
+    fn will_wake(_task: NonNull<Header>) {}
     /// Whether the current thread keeps the host of this task alive, so that a waker may give up its reference before
     /// the task is queued.
     fn keeps_itself_alive(task: NonNull<Header>) -> bool;

@@ -7,7 +7,7 @@ use core::any::Any;
 use core::fmt;
 use core::panic::Location;
 
-/// How a task ended: two bits beside the output, so that the cell need not store a `Result`.
+/// How a task ended: three bits beside the output, so that the cell need not store a `Result`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(super) enum Outcome {
@@ -15,6 +15,7 @@ pub(super) enum Outcome {
     Cancelled,
     Shutdown,
     Panicked,
+    NoThread,
 }
 
 impl Outcome {
@@ -23,7 +24,8 @@ impl Outcome {
             0 => Outcome::Value,
             1 => Outcome::Cancelled,
             2 => Outcome::Shutdown,
-            _ => Outcome::Panicked,
+            3 => Outcome::Panicked,
+            _ => Outcome::NoThread,
         }
     }
 }
@@ -38,6 +40,9 @@ pub enum TaskError {
     Panicked(PanicInfo),
     /// Its runtime shut down before it finished, or was shutting down when it was spawned.
     Shutdown,
+    /// It was to run in the blocking pool, which had no thread, and the system gave none. It did not run; starting it
+    /// again later may work.
+    NoThread,
 }
 
 impl TaskError {
@@ -66,6 +71,9 @@ impl fmt::Display for TaskError {
             TaskError::Cancelled => f.write_str("the task was cancelled"),
             TaskError::Panicked(info) => info.fmt(f),
             TaskError::Shutdown => f.write_str("the runtime shut down before the task finished"),
+            TaskError::NoThread => {
+                f.write_str("the blocking pool has no thread and the system gave none: the task did not run")
+            }
         }
     }
 }
