@@ -26,8 +26,36 @@ pub enum WorkerState {
 pub struct Metrics {
     /// Its pools; the first is `main`.
     pub pools: Vec<PoolMetrics>,
+    /// Its blocking pool.
+    pub blocking: BlockingMetrics,
     /// Panics of tasks that nobody waited for.
     pub unhandled_panics: u64,
+}
+
+/// A snapshot of the blocking pool.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct BlockingMetrics {
+    /// Its threads, those that are just starting included.
+    pub threads: usize,
+    /// Threads that wait for a job.
+    pub idle: usize,
+    /// Jobs that wait for a thread.
+    pub queued: usize,
+    /// Jobs that have a thread.
+    pub running: usize,
+    /// Jobs that had one and are over.
+    pub finished: u64,
+    /// Threads started.
+    pub started: u64,
+    /// Threads that have ended.
+    pub ended: u64,
+    /// Threads that the system did not give.
+    pub start_failures: u64,
+    /// Times a thread spun before sleeping.
+    pub spins: u64,
+    /// Spins that ended with a job.
+    pub spin_hits: u64,
 }
 
 /// A snapshot of a pool.
@@ -103,6 +131,7 @@ impl Metrics {
         let pools = shared.pools();
         Self {
             pools: pools.iter().map(|pool| PoolMetrics::of(pool)).collect(),
+            blocking: shared.blocking.metrics(),
             unhandled_panics: shared.panics.get(),
         }
     }

@@ -13,6 +13,9 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::task::Poll;
 
+mod blocking;
+
+pub use blocking::spawn_blocking;
 pub use ropewalk_core::task::{AbortHandle, PanicInfo, TaskError, TaskHandle, TaskId};
 
 /// Starts a task: `future` runs on the current runtime from now on, whether or not somebody waits for it. Outside of
@@ -237,7 +240,11 @@ pub fn is_cancelled() -> bool {
 }
 
 fn current<R>(f: impl FnOnce(std::ptr::NonNull<Header>) -> R) -> Option<R> {
-    context::with_worker(|worker| worker.and_then(|worker| worker.frame.current.get()).map(f))
+    context::with_worker(|worker| match worker {
+        Some(worker) => worker.frame.current.get(),
+        None => crate::sched::blocking::current_job(),
+    })
+    .map(f)
 }
 
 /// Starts tasks with a name or in a certain pool. Such tasks are observed: their polls and times are counted.

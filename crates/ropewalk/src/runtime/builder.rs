@@ -1,12 +1,15 @@
 //! How a runtime is configured. Everything non-deterministic (clock, seed) enters here.
 
-use super::config::{BlockInTask, Config, Hooks, UnhandledPanic};
+use super::config::{BlockInTask, BlockingConfig, Config, Hooks, UnhandledPanic};
 use super::{Clock, Runtime, RuntimeError, SystemClock};
 use ropewalk_core::task::TaskId;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The most workers a pool can have.
 pub(crate) const MOST_WORKERS: usize = 1024;
+/// The most threads a blocking pool can have.
+const MOST_BLOCKING: usize = 65_536;
 const SMALLEST_STACK: usize = 32 * 1024;
 
 /// The same as [`Builder`]: `RuntimeConfig::single_threaded()`, `RuntimeConfig::multi_threaded()`.
@@ -49,6 +52,7 @@ impl Builder {
             thread_stack_size: 2 * 1024 * 1024,
             strand_stack_size: 64 * 1024,
             pin_workers: false,
+            blocking: BlockingConfig::default(),
             unhandled_panic: UnhandledPanic::Report,
             block_in_task: BlockInTask::Allow,
             observe: false,
@@ -132,6 +136,29 @@ impl Builder {
         self
     }
 
+    /// How many threads the blocking pool has ([`spawn_blocking`](crate::spawn_blocking)): it starts with `min`, grows to
+    /// `max` while jobs wait and no thread is idle, and shrinks to `min` again. `min` from 0 to `max`, `max` from 1 to
+    /// 65,536. Default: as many as cores, to 512; by default, though, it starts empty, and those `min` come when they are
+    /// first needed.
+    pub fn blocking_threads(mut self, min: usize, max: usize) -> Self {
+        let blocking = &mut self.config.blocking;
+        (blocking.least, blocking.most, blocking.ahead) = (min, max, true);
+        self
+    }
+
+    /// How long a thread of the blocking pool that is not one of the minimum waits for a job before it ends. Any
+    /// duration, `Duration::MAX` for ever; default 60 s.
+    pub fn blocking_keep_alive(mut self, time: Duration) -> Self {
+        self.config.blocking.keep_alive = time;
+        self
+    }
+
+    /// The size of the stacks of the blocking pool's threads. At least 32 KiB; default 2 MiB. Memory is used as needed.
+    pub fn blocking_stack_size(mut self, bytes: usize) -> Self {
+        self.config.blocking.stack_size = bytes;
+        self
+    }
+
     /// What happens to a panic in a task that nobody waits for. Default: [`UnhandledPanic::Report`].
     pub fn unhandled_panic(mut self, policy: UnhandledPanic) -> Self {
         self.config.unhandled_panic = policy;
@@ -162,13 +189,13 @@ impl Builder {
         self
     }
 
-    /// Called on each worker thread when it starts.
+    /// Called on each worker thread, and on each thread of the blocking pool, when it starts.
     pub fn on_thread_start(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
         self.config.hooks.on_thread_start = Some(Arc::new(hook));
         self
     }
 
-    /// Called on each worker thread before it ends.
+    /// Called on each worker thread, and on each thread of the blocking pool, before it ends.
     pub fn on_thread_stop(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
         self.config.hooks.on_thread_stop = Some(Arc::new(hook));
         self
@@ -239,6 +266,10 @@ impl Builder {
         check("global_queue_interval", config.global_queue_interval as usize, 2..=65_536)?;
         check("thread_stack_size", config.thread_stack_size, SMALLEST_STACK..=1 << 40)?;
         check("strand_stack_size", config.strand_stack_size, SMALLEST_STACK..=1 << 40)?;
+        let blocking = &config.blocking;
+        check("blocking_threads (max)", blocking.most, 1..=MOST_BLOCKING)?;
+        check("blocking_threads (min)", blocking.least, 0..=blocking.most)?;
+        check("blocking_stack_size", blocking.stack_size, SMALLEST_STACK..=1 << 40)?;
         if config.thread_name.contains('\0') {
             return Err(RuntimeError::setting(
                 "thread_name",

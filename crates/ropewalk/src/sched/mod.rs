@@ -10,8 +10,11 @@
 //! | `ring`, `lifo`, `next`, `injector`, `entry` | the queues |
 //! | `idle`, `park`, `futex` | who sleeps, where, and whom to wake |
 //! | `slab`, `host` | where tasks live and where they go when woken |
+//! | `spin` | how long it is worth to wait without sleeping |
+//! | `blocking` | threads for what would block a worker |
 //! | `budget`, `counters` | how long a task may go on; what is counted |
 
+pub(crate) mod blocking;
 pub(crate) mod budget;
 pub(crate) mod counters;
 pub(crate) mod entry;
@@ -28,5 +31,6 @@ pub(crate) mod park;
 pub(crate) mod pool;
 pub(crate) mod ring;
 pub(crate) mod slab;
+pub(crate) mod spin;
 pub(crate) mod station;
 pub(crate) mod worker;

@@ -28,6 +28,7 @@ use super::lifo::Sighting;
 use super::next::Next;
 use super::pool::Pool;
 use super::slab::Cache;
+use super::spin::SpinCredit;
 use super::station::{Kit, Station};
 use super::{host, ring};
 use ropewalk_core::task::{Header, Ran, Runnable, TaskId};
@@ -78,7 +79,7 @@ pub(crate) struct Worker {
     /// How many of them local queue and inbox have room for.
     room_for_pinned: Cell<usize>,
     /// How well spinning paid off lately.
-    spin_credit: Cell<i32>,
+    spin_credit: SpinCredit,
     /// The loop goes back to the trampoline after this task.
     pub(crate) leave: Cell<bool>,
     /// It goes back after every task: somebody else decides who is next.
@@ -122,7 +123,7 @@ impl Worker {
             watching: Cell::new(false),
             pinned: Cell::new(0),
             room_for_pinned: Cell::new(0),
-            spin_credit: Cell::new(1),
+            spin_credit: SpinCredit::new(),
             leave: Cell::new(false),
             single: Cell::new(false),
             alone: Cell::new(true),

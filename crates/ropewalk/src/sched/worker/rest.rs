@@ -1,10 +1,7 @@
 //! What a worker does when there is nothing to do: spin a little, then sleep. The protocol is in `../README.md`.
 
 use super::Worker;
-use std::time::{Duration, Instant};
-
-/// The longest spin before sleeping.
-const SPIN: Duration = Duration::from_micros(4);
+use std::time::Duration;
 
 impl Worker {
     /// Spins a little, then sleeps until there is a reason not to. A worker without a thread of its own leaves instead.
@@ -103,9 +100,7 @@ impl Worker {
 
     /// One worker of the pool may spin, for a few microseconds, while that pays off: a cross-core wake-up costs more.
     fn spin(&self) -> bool {
-        let credit = self.spin_credit.get();
-        if credit <= 0 {
-            self.spin_credit.set(if credit <= -16 { 1 } else { credit - 1 });
+        if !self.spin_credit.allows() {
             return false;
         }
         // A spinner counts as a searcher, so submitters need not wake anybody.
@@ -116,20 +111,10 @@ impl Worker {
         self.searching.set(Some(searching));
         let Some(_right) = self.pool.idle.try_spin() else { return false };
         self.station.counters.spins.bump();
-        let until = Instant::now() + SPIN;
-        let found = loop {
-            if self.any_work() {
-                break true;
-            }
-            if Instant::now() >= until {
-                break false;
-            }
-            (0..8).for_each(|_| std::hint::spin_loop());
-        };
+        let found = self.spin_credit.spin(|| self.any_work());
         if found {
             self.station.counters.spin_hits.bump();
         }
-        self.spin_credit.set(if found { (credit + 1).min(8) } else { credit - 1 });
         found || self.rob_stale_slot()
     }
 }
