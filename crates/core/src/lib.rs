@@ -30,6 +30,8 @@ pub mod list;
 pub mod prim;
 pub mod stack;
 pub mod wait_queue;
+#[doc(hidden)]
+pub mod wake_batch;
 pub mod wheel;
 pub use block_on::{block_on_simple, noop_waker};
 pub mod budget;

@@ -28,14 +28,15 @@ mod runtime;
 mod sched;
 pub mod strand;
 pub mod task;
+pub mod time;
 mod wait;
 
 pub use inspect::{Observed, TaskInfo};
 pub use metrics::{Metrics, PoolMetrics, WorkerMetrics, WorkerState};
 pub use pool::{Pool, PoolBuilder};
 pub use runtime::{
-    BlockInTask, Builder, Clock, Handle, Runtime, RuntimeConfig, RuntimeError, ShutdownError, SystemClock,
-    UnhandledPanic,
+    BlockInTask, Builder, Clock, Handle, ManualClock, Runtime, RuntimeConfig, RuntimeError, ShutdownError,
+    SystemClock, UnhandledPanic,
 };
 pub use task::{
     AbortHandle, PanicInfo, SpawnLocalError, TaskError, TaskHandle, TaskId, spawn, spawn_local, yield_now,

@@ -1,5 +1,6 @@
 //! What the workers count, as one snapshot.
 
+use crate::drive::time::Shard;
 use crate::runtime::Shared;
 use crate::sched;
 use crate::sched::park;
@@ -50,6 +51,8 @@ pub struct PoolMetrics {
     pub searching: usize,
     /// Workers that are asleep and would be woken for work.
     pub sleeping: usize,
+    /// Timers that are pending.
+    pub timers: usize,
 }
 
 /// A snapshot of a worker.
@@ -96,6 +99,8 @@ pub struct WorkerMetrics {
     pub waits_in_poll: u64,
     /// Waits by [`Blocking`](crate::Blocking) that held the thread itself.
     pub held: u64,
+    /// Timers that it found due, its own and others'.
+    pub timers_fired: u64,
 }
 
 impl Metrics {
@@ -132,6 +137,7 @@ impl PoolMetrics {
             retiring: pool.retiring(),
             searching: counters.searching(),
             sleeping: counters.sleeping(),
+            timers: pool.shards().map(Shard::len).sum(),
         }
     }
 }
@@ -168,6 +174,7 @@ impl WorkerMetrics {
             budget_yields: counters.budget_yields.get(),
             waits_in_poll: counters.waits_in_poll.get(),
             held: counters.held.get(),
+            timers_fired: counters.timers.get(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! How a runtime is configured. Everything non-deterministic (clock, seed) enters here.
 
 use super::config::{BlockInTask, Config, Hooks, UnhandledPanic};
-use super::{Clock, Runtime, RuntimeError, SystemClock};
+use super::{Clock, ManualClock, Runtime, RuntimeError, Timebase};
 use ropewalk_core::task::TaskId;
 use std::sync::Arc;
 
@@ -28,6 +28,7 @@ pub type RuntimeConfig = Builder;
 pub struct Builder {
     workers: Option<usize>,
     hosted: Option<usize>,
+    paused: bool,
     config: Config,
 }
 
@@ -53,10 +54,10 @@ impl Builder {
             block_in_task: BlockInTask::Allow,
             observe: false,
             seed: 0x005E_ED0F_0A12_0BE5,
-            clock: Arc::new(SystemClock::default()),
+            clock: Timebase::System,
             hooks: Hooks::default(),
         };
-        Self { workers: None, hosted: None, config }
+        Self { workers: None, hosted: None, paused: false, config }
     }
 
     /// No threads: everything runs on the thread that calls `block_on`.
@@ -158,7 +159,36 @@ impl Builder {
 
     /// The clock of the runtime. Default: the system's monotonic clock.
     pub fn clock(mut self, clock: impl Clock) -> Self {
-        self.config.clock = Arc::new(clock);
+        self.config.clock = Timebase::own(clock);
+        self
+    }
+
+    /// Whether time stands still, for tests: sleeps and timeouts take no real time. Default: no.
+    ///
+    /// The runtime gets a [`ManualClock`] of its own that shows zero. It moves in two ways: by hand, with
+    /// [`time::advance`](crate::time::advance); and whenever `block_on` finds nothing to run but timers are pending, then it
+    /// jumps to the first of them. So `sleep(one hour).await` is over at once, things happen in the order of their
+    /// deadlines, and a seed gives the same run every time. Jobs and threads outside of the runtime go by real time and
+    /// are not waited for before a jump. [`try_tick`](Runtime::try_tick) and
+    /// [`run_until_stalled`](Runtime::run_until_stalled) never jump: whoever calls them moves the clock.
+    /// [`time::resume`](crate::time::resume) lets it run with real time.
+    ///
+    /// Only a runtime without threads can tell that there is nothing to run: without another setting a paused one is that,
+    /// as by `worker_threads(0)`; [`hosted_workers`](Self::hosted_workers) fits as well, `worker_threads` above 0 and
+    /// [`clock`](Self::clock) do not.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let runtime = ropewalk::Runtime::builder().paused(true).build()?;
+    /// runtime.block_on(async {
+    ///     let from = ropewalk::time::Instant::now();
+    ///     ropewalk::time::sleep(Duration::from_secs(3600)).await;
+    ///     assert_eq!(from.elapsed(), Duration::from_secs(3600));
+    /// });
+    /// # Ok::<(), ropewalk::RuntimeError>(())
+    /// ```
+    pub fn paused(mut self, on: bool) -> Self {
+        self.paused = on;
         self
     }
 
@@ -214,7 +244,10 @@ impl Builder {
     ///
     /// # Errors
     /// A setting out of its range, or threads or memory that the system does not give.
-    pub fn build(self) -> Result<Runtime, RuntimeError> {
+    pub fn build(mut self) -> Result<Runtime, RuntimeError> {
+        if self.paused {
+            self.stop_the_clock()?;
+        }
         let hosted = self.hosted.is_some() || self.workers == Some(0);
         let count = match (self.hosted, self.workers) {
             (Some(_), Some(1..)) => {
@@ -247,6 +280,26 @@ impl Builder {
             ));
         }
         Runtime::start(config, count, hosted)
+    }
+
+    fn stop_the_clock(&mut self) -> Result<(), RuntimeError> {
+        if let Some(count @ 1..) = self.workers {
+            let given = format!("together with worker_threads({count})");
+            return Err(RuntimeError::setting(
+                "paused",
+                given,
+                "worker_threads(0) or hosted_workers beside it",
+            ));
+        }
+        if self.config.clock.is_own() {
+            let accepted = "one of the two; ManualClock::skipping() is the clock of a paused runtime";
+            return Err(RuntimeError::setting("paused", "together with clock", accepted));
+        }
+        if self.hosted.is_none() {
+            self.workers = Some(0);
+        }
+        self.config.clock = Timebase::own(ManualClock::skipping());
+        Ok(())
     }
 }
 

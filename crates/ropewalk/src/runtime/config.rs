@@ -1,6 +1,6 @@
 //! The knobs of a runtime after `build` has checked them.
 
-use super::Clock;
+use super::Timebase;
 use ropewalk_core::task::TaskId;
 use std::fmt;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ pub(crate) struct Config {
     pub(crate) block_in_task: BlockInTask,
     pub(crate) observe: bool,
     pub(crate) seed: u64,
-    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) clock: Timebase,
     pub(crate) hooks: Hooks,
 }
 

@@ -8,7 +8,8 @@ mod shared;
 
 pub(crate) use builder::MOST_WORKERS;
 pub use builder::{Builder, RuntimeConfig};
-pub use clock::{Clock, SystemClock};
+pub use clock::{Clock, ManualClock, SystemClock};
+pub(crate) use clock::{Timebase, nanos_of};
 pub(crate) use config::Config;
 pub use config::{BlockInTask, UnhandledPanic};
 pub use error::RuntimeError;

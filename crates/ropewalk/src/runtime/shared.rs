@@ -356,6 +356,7 @@ fn serve(pool: Arc<Pool>, station: Arc<Station>, stack: Stack) {
     if pool.config.pin_workers {
         pin_to_core(station.index);
     }
+    crate::drive::time::sleep_precisely();
     let abort = crate::wait::Abort("a worker, or a hook called by it, panicked");
     let hooks = pool.config.hooks.clone();
     if let Some(hook) = &hooks.on_thread_start {

@@ -10,6 +10,7 @@
 //! | `ring`, `lifo`, `next`, `injector`, `entry` | the queues |
 //! | `idle`, `park`, `futex` | who sleeps, where, and whom to wake |
 //! | `slab`, `host` | where tasks live and where they go when woken |
+//! | `timers` | which deadlines a pool has, and who is told of new ones |
 //! | `budget`, `counters` | how long a task may go on; what is counted |
 
 pub(crate) mod budget;
@@ -29,4 +30,5 @@ pub(crate) mod pool;
 pub(crate) mod ring;
 pub(crate) mod slab;
 pub(crate) mod station;
+mod timers;
 pub(crate) mod worker;

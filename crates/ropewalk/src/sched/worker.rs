@@ -18,6 +18,7 @@
 mod follow;
 mod frame;
 mod rest;
+mod timers;
 
 pub(crate) use frame::Frame;
 
@@ -62,6 +63,10 @@ pub(crate) struct Worker {
     /// Polls until the next look outside.
     until_look: Cell<u32>,
     streak: Cell<u32>,
+    /// A woken task goes to the LIFO slot.
+    slot_open: Cell<bool>,
+    /// Tasks are being woken by the batch: others are told once, at the end.
+    in_batch: Cell<bool>,
     random: Cell<u64>,
     ids: Cell<(u64, u64)>,
     /// Others that may be robbed, and what this thief saw of their LIFO slots.
@@ -113,6 +118,8 @@ impl Worker {
             local: UnsafeCell::default(),
             cache: UnsafeCell::new(cache),
             streak: Cell::new(0),
+            slot_open: Cell::new(pool.config.lifo_slot),
+            in_batch: Cell::new(false),
             random: Cell::new(pool.config.random(station.index as u64)),
             ids: Cell::new((0, 0)),
             peers: RefCell::default(),
@@ -347,9 +354,9 @@ impl Worker {
         if self.retiring.get() {
             return self.pool.inject(task);
         }
-        if !self.pool.config.lifo_slot {
+        if !self.slot_open.get() {
             self.push_ring(task);
-            return self.notify_others();
+            return if self.in_batch.get() { () } else { self.notify_others() };
         }
         // Alone in the slot it is this worker's next task: no reason to wake anybody for it.
         if let Some(older) = self.next.put(task) {

@@ -1,5 +1,6 @@
 //! What a worker does when there is nothing to do: spin a little, then sleep. The protocol is in `../README.md`.
 
+use super::super::park::Limit;
 use super::Worker;
 use std::time::{Duration, Instant};
 
@@ -38,7 +39,7 @@ impl Worker {
     pub(crate) fn sleep_at(&self, host: &Worker) {
         self.sleep_by(|| {
             self.station.counters.parks.bump();
-            crate::wait::wait_shielded(host, |cx| self.pool.poll_guest(&self.station, cx));
+            self.pool.sleep_as_guest(&self.station, host);
             self.station.counters.wakes.bump();
         });
     }
@@ -57,7 +58,10 @@ impl Worker {
 
     /// Sleeps for a while, or until something is sent here.
     pub(crate) fn nap(&self, at_most: Duration) {
-        self.station.parker.park(&self.pool.seam, || Some(at_most));
+        self.station.parker.park(&self.pool.seam, || {
+            let limit = self.pool.limit();
+            Limit { timeout: Some(limit.timeout.map_or(at_most, |limit| limit.min(at_most))), ..limit }
+        });
     }
 
     /// Ends a search without having found anything.
@@ -73,7 +77,8 @@ impl Worker {
             hook();
         }
         self.station.counters.parks.bump();
-        self.station.parker.park(&self.pool.seam, || None);
+        self.station.parker.park(&self.pool.seam, || self.pool.limit());
+        self.until_look.set(0); // it may have been a deadline
         self.station.counters.wakes.bump();
         if let Some(hook) = &hooks.on_thread_unpark {
             hook();
