@@ -62,3 +62,6 @@ mod slack;
 pub(crate) use entry::{Entry, Here};
 pub(crate) use shard::{BATCH, Bell, Lease, Shard};
 pub(crate) use slack::{PreciseSleep, sleep_precisely};
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! A timer as its future holds it. The invariants are numbered in `../time.rs`.
 
-use super::shard::{Bell, Shard, Stale};
+use super::shard::{Bell, Inner, Shard, Stale};
 use crate::runtime::{Runtime, Timebase, nanos_of};
 use crate::sched::park::NEVER;
 use crate::sched::pool::Pool;
@@ -70,6 +70,12 @@ impl Node {
             state: AtomicU32::new(state),
             clock,
         }
+    }
+
+    /// Whether it is in the wheel of its shard (S2), of whose lock `_held` is the proof.
+    #[inline]
+    pub(super) fn is_linked(&self, _held: &Inner) -> bool {
+        self.state.load(Ordering::Relaxed) == state::QUEUED
     }
 
     /// Tells a node that was just taken out of the wheel what became of it; the caller wakes the waker after unlocking.
@@ -196,13 +202,8 @@ impl Entry {
                 self.node.state.store(state::FIRED, Ordering::Relaxed);
                 return Ok(Poll::Ready(()));
             }
-            if here_too {
-                self.shard.set(here.shard);
-            }
-            // SAFETY: not linked, so ours; dropping it cancels it at the shard it remembers (S4).
-            let earliest =
-                unsafe { self.shard.get().register(self.node(), deadline, self.node.clock, waker) }?;
-            match earliest {
+            let shard = if here_too { here.shard } else { self.shard.get() };
+            match self.link(shard, waker)? {
                 true if here_too => here.pool.deadline_moved(deadline),
                 true => self.shard.get().ring(deadline),
                 false => {}
@@ -212,16 +213,21 @@ impl Entry {
         refused.unwrap_or_else(|waker: Waker| self.enter_default(deadline, waker))
     }
 
+    /// Puts it into the wheel of `shard`. True: its deadline is the earliest there.
+    #[inline]
+    pub(super) fn link(self: Pin<&Self>, shard: &'static Shard, waker: Waker) -> Result<bool, Waker> {
+        self.shard.set(shard);
+        // SAFETY: not linked, so ours; dropping it cancels it at the shard it remembers (S4).
+        unsafe { shard.register(self.node(), self.deadline(), self.node.clock, waker) }
+    }
+
     /// Its runtime is over. By the system's clock it goes on in the default runtime; a clock of its own has stopped with the
     /// runtime, and the timer is over too.
     #[cold]
     fn enter_default(self: Pin<&Self>, deadline: u64, waker: Waker) -> Poll<()> {
         if self.node.clock == Timebase::SYSTEM {
             let pool = Runtime::default_handle().main();
-            self.shard.set(pool.timers.shard());
-            // SAFETY: as in `enter`.
-            let entered = unsafe { self.shard.get().register(self.node(), deadline, self.node.clock, waker) };
-            if let Ok(earliest) = entered {
+            if let Ok(earliest) = self.link(pool.timers.shard(), waker) {
                 if earliest {
                     pool.deadline_moved(deadline);
                 }

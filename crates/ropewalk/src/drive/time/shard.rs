@@ -30,7 +30,7 @@ pub(crate) struct Shard {
     inner: BriefLock<Inner>,
 }
 
-struct Inner {
+pub(super) struct Inner {
     /// Made with the first timer.
     wheel: Option<Box<Wheel<Node>>>,
     /// Open while there is one.
@@ -99,10 +99,10 @@ impl Shard {
     /// Moves a linked entry to another deadline. `None`: it is not linked any more. True: as in `register`.
     pub(super) fn reset(&self, node: Pin<&Node>, deadline: u64) -> Option<bool> {
         let mut inner = self.inner.lock();
-        let wheel = inner.wheel.as_mut()?;
-        if node.state.load(Ordering::Relaxed) != state::QUEUED {
-            return None;
+        if !node.is_linked(&inner) {
+            return None; // it is over: the owner begins anew
         }
+        let wheel = inner.wheel.as_mut()?;
         // SAFETY: linked in this wheel (S2; it is QUEUED, so the shard is the one it remembers, S5), and the lock is held.
         unsafe {
             wheel.cancel(NonNull::from(&*node));
@@ -133,9 +133,8 @@ impl Shard {
     #[inline]
     pub(super) fn cancel(&self, node: Pin<&Node>) -> Option<Waker> {
         let mut inner = self.inner.lock();
-        // It may have expired just before the lock was ours.
-        if node.state.load(Ordering::Relaxed) != state::QUEUED {
-            return None;
+        if !node.is_linked(&inner) {
+            return None; // it expired just before the lock was ours
         }
         // SAFETY: linked in this wheel (S2, S5), and the lock is held.
         unsafe { inner.wheel.as_mut()?.cancel(NonNull::from(&*node)) };
@@ -146,8 +145,8 @@ impl Shard {
 
     /// Makes sure that the right waker is called. `Err`: it is not linked any more, or `waker` is to be cloned first.
     pub(super) fn renew(&self, node: Pin<&Node>, waker: &Waker) -> Result<(), Stale> {
-        let _inner = self.inner.lock();
-        if node.state.load(Ordering::Relaxed) != state::QUEUED {
+        let inner = self.inner.lock();
+        if !node.is_linked(&inner) {
             return Err(Stale::Over);
         }
         // SAFETY: the lock is held (S1).
@@ -157,9 +156,9 @@ impl Shard {
 
     /// Leaves another waker; the one that is not needed is given back to be dropped.
     pub(super) fn replace(&self, node: Pin<&Node>, waker: Waker) -> Result<Option<Waker>, Waker> {
-        let _inner = self.inner.lock();
-        if node.state.load(Ordering::Relaxed) != state::QUEUED {
-            return Err(waker);
+        let inner = self.inner.lock();
+        if !node.is_linked(&inner) {
+            return Err(waker); // it expired while the waker was cloned
         }
         // SAFETY: the lock is held (S1).
         Ok(node.waker.with_mut(|known| unsafe { (*known).replace(waker) }))
