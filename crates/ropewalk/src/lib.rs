@@ -22,12 +22,14 @@
 mod context;
 mod drive;
 mod inspect;
+mod local;
 mod metrics;
 mod pool;
 mod runtime;
 mod sched;
 pub mod strand;
 pub mod task;
+pub mod thread;
 mod wait;
 
 pub use inspect::{Observed, TaskInfo};

@@ -78,6 +78,7 @@ pub struct PanicInfo(Box<Details>);
 struct Details {
     payload: Box<dyn Any + Send>,
     message: String,
+    noun: &'static str,
     task: TaskId,
     name: Option<String>,
     spawned_at: &'static Location<'static>,
@@ -91,7 +92,7 @@ impl PanicInfo {
     #[cfg_attr(not(feature = "std"), allow(dead_code))]
     pub(super) fn new(
         payload: Box<dyn Any + Send>,
-        task: TaskId,
+        (noun, task): (&'static str, TaskId),
         name: Option<&str>,
         spawned_at: &'static Location<'static>,
     ) -> Self {
@@ -102,7 +103,8 @@ impl PanicInfo {
         } else {
             "(a payload that is not text)".to_string()
         };
-        Self(Box::new(Details { payload, message, task, name: name.map(ToString::to_string), spawned_at }))
+        let name = name.map(ToString::to_string);
+        Self(Box::new(Details { payload, message, noun, task, name, spawned_at }))
     }
 
     /// The panic's message; a fixed text if its payload is not a string.
@@ -138,10 +140,10 @@ impl PanicInfo {
 
 impl fmt::Display for PanicInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Details { message, task, name, spawned_at, .. } = &*self.0;
+        let Details { message, noun, task, name, spawned_at, .. } = &*self.0;
         match name {
-            Some(name) => write!(f, "task {task} \"{name}\" (spawned at {spawned_at}) panicked: {message}"),
-            None => write!(f, "task {task} (spawned at {spawned_at}) panicked: {message}"),
+            Some(name) => write!(f, "{noun} {task} \"{name}\" (spawned at {spawned_at}) panicked: {message}"),
+            None => write!(f, "{noun} {task} (spawned at {spawned_at}) panicked: {message}"),
         }
     }
 }

@@ -181,7 +181,8 @@ impl<B: Body, H: Host> Cell<B, H> {
             // SAFETY: T2: the stage is ours, and the body in it is gone.
             Ok(value) => unsafe { (*stage).output = ManuallyDrop::new(value) },
             Err(End::Panicked(payload)) => {
-                let info = PanicInfo::new(payload, header.id, H::name(&self.extra), header.spawned_at);
+                let info =
+                    PanicInfo::new(payload, (H::NOUN, header.id), H::name(&self.extra), header.spawned_at);
                 // SAFETY: as above.
                 unsafe { (*stage).panic = ManuallyDrop::new(info) }
             }
@@ -324,7 +325,12 @@ unsafe fn drop_output<B: Body, H: Host>(header: NonNull<Header>, outcome: Outcom
             if let Err(payload) = catch(|| unsafe { ManuallyDrop::drop(&mut (*stage).output) }) {
                 H::unhandled(
                     header,
-                    PanicInfo::new(payload, cell.header.id, H::name(&cell.extra), cell.header.spawned_at),
+                    PanicInfo::new(
+                        payload,
+                        (H::NOUN, cell.header.id),
+                        H::name(&cell.extra),
+                        cell.header.spawned_at,
+                    ),
                 );
             }
         }

@@ -12,7 +12,7 @@ pub use clock::{Clock, SystemClock};
 pub(crate) use config::Config;
 pub use config::{BlockInTask, UnhandledPanic};
 pub use error::RuntimeError;
-pub(crate) use shared::{GRACE, NAP, NEVER_COMES, Shared, complain, hire, report_left, wake_safely};
+pub(crate) use shared::{GRACE, NAP, NEVER_COMES, Shared, complain, hire, next_id, report_left, wake_safely};
 
 use crate::inspect::TaskInfo;
 use crate::metrics::Metrics;

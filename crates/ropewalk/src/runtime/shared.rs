@@ -138,13 +138,11 @@ impl Shared {
     // ---- ids --------------------------------------------------------------------------------------------------
 
     pub(crate) fn take_ids(&self, count: u64) -> (u64, u64) {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        let first = NEXT.fetch_add(count, Relaxed);
-        (first, first + count)
+        take_ids(count)
     }
 
     pub(crate) fn next_id(&self) -> TaskId {
-        TaskId::new(NonZeroU64::new(self.take_ids(1).0).expect("ids start at one"))
+        next_id()
     }
 
     // ---- panics -----------------------------------------------------------------------------------------------
@@ -324,6 +322,18 @@ pub(crate) fn report_left(pools: &[Arc<Pool>], reason: &str) {
     if !left.is_empty() {
         complain(format_args!("left behind at shutdown ({reason}): {}", left.join(", ")));
     }
+}
+
+/// Ids are unique in the process, whatever runtime they are for.
+fn take_ids(count: u64) -> (u64, u64) {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let first = NEXT.fetch_add(count, Relaxed);
+    (first, first + count)
+}
+
+/// An id for what belongs to no worker.
+pub(crate) fn next_id() -> TaskId {
+    TaskId::new(NonZeroU64::new(take_ids(1).0).expect("ids start at one"))
 }
 
 /// Says something on standard error; if nobody listens there, that is no reason to panic.

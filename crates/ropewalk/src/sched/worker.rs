@@ -30,6 +30,7 @@ use super::pool::Pool;
 use super::slab::Cache;
 use super::station::{Kit, Station};
 use super::{host, ring};
+use crate::thread::Holds;
 use ropewalk_core::task::{Header, Ran, Runnable, TaskId};
 use std::alloc::Layout;
 use std::cell::{Cell, RefCell, UnsafeCell};
@@ -280,6 +281,7 @@ impl Worker {
         self.frame.current.set(Some(task.as_raw()));
         self.frame.budget.set(super::budget::BUDGET);
         self.frame.yielded.set(false);
+        self.frame.holds.set(Holds::default());
         let ran =
             if self.watching.get() { self.run_watched(task) } else { task.run_with(&self.frame.yielded) };
         self.frame.current.set(None);
