@@ -35,6 +35,7 @@ mod wait;
 pub use inspect::{Observed, TaskInfo};
 pub use metrics::{Metrics, PoolMetrics, WorkerMetrics, WorkerState};
 pub use pool::{Pool, PoolBuilder};
+pub use ropewalk_macros::{main, test};
 pub use runtime::{
     BlockInTask, Builder, Clock, Handle, Runtime, RuntimeConfig, RuntimeError, ShutdownError, SystemClock,
     UnhandledPanic,

@@ -79,6 +79,7 @@ fn a_thread_may_wait_with_a_guard() {
 
 /// A guard counts against the stack that took it, not against others that run on the same worker meanwhile.
 #[test]
+#[expect(clippy::await_holding_invalid_type, reason = "that is what is tested, and that it is linted")]
 fn others_on_the_worker_may_wait() {
     for kind in KINDS {
         guarded(format!("{kind:?}"), || {
@@ -89,7 +90,6 @@ fn others_on_the_worker_may_wait() {
             let task = runtime.spawn(async move {
                 let inner = async move {
                     let mutex = Rc::new(kept);
-                    #[expect(clippy::await_holding_invalid_type, reason = "that is what is tested")]
                     let _guard = mutex.lock();
                     for _ in 0..20 {
                         yield_now().await;
