@@ -2,6 +2,7 @@
 //!
 //! - `task`: the task cell, one allocation per spawned future (feature `alloc`).
 //! - [`wait_queue`]: who waits for what, in order and cancel-safe: the base of every primitive that makes somebody wait.
+//! - [`wheel`]: a hierarchical timing wheel, for whoever has a clock.
 //! - [`list`] and [`stack`]: the intrusive structures below; a node brings its own links, so nothing is allocated.
 //! - [`block_on_simple`] and [`noop_waker`]: running a future without any runtime.
 //!
@@ -29,6 +30,9 @@ pub mod list;
 pub mod prim;
 pub mod stack;
 pub mod wait_queue;
+#[doc(hidden)]
+pub mod wake_batch;
+pub mod wheel;
 pub use block_on::{block_on_simple, noop_waker};
 pub mod budget;
 #[cfg(feature = "alloc")]

@@ -137,6 +137,17 @@ impl<T: Linked> List<T> {
         self.ends.next
     }
 
+    /// The node that was added last.
+    pub const fn back(&self) -> Option<NonNull<T>> {
+        self.ends.prev
+    }
+
+    /// The nodes from front to back.
+    pub fn iter(&self) -> impl Iterator<Item = NonNull<T>> + '_ {
+        // SAFETY: `node` is in this list (L1), which nobody changes while it is borrowed (L5).
+        core::iter::successors(self.front(), |node| unsafe { read(*node, |ends| ends.next) })
+    }
+
     /// Adds `node` at the end.
     ///
     /// # Safety

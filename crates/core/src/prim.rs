@@ -182,6 +182,111 @@ mod lock {
     }
 }
 
+pub use brief::{BriefGuard, BriefLock};
+
+/// A lock for a few instructions on a hot path: one exchange to lock and a plain store to unlock, half of what a [`Lock`]
+/// costs. Whoever finds it held spins, then lets other threads run, and at last naps, so that a holder of lower priority
+/// gets on as well; nobody is woken. It is never poisoned: no user code runs under it.
+mod brief {
+    #[cfg(any(loom, shuttle))]
+    pub use super::lock::LockGuard as BriefGuard;
+    #[cfg(not(any(loom, shuttle)))]
+    pub use held::{BriefGuard, BriefLock};
+
+    /// A model checker sees a plain lock.
+    #[cfg(any(loom, shuttle))]
+    #[derive(Debug)]
+    pub struct BriefLock<T>(super::lock::Lock<T>);
+
+    #[cfg(any(loom, shuttle))]
+    impl<T> BriefLock<T> {
+        pub fn new(value: T) -> Self {
+            Self(super::lock::Lock::new(value))
+        }
+        pub fn lock(&self) -> BriefGuard<'_, T> {
+            self.0.lock()
+        }
+    }
+
+    #[cfg(not(any(loom, shuttle)))]
+    mod held {
+        use core::cell::UnsafeCell;
+        use core::ops::{Deref, DerefMut};
+        use core::sync::atomic::{AtomicBool, Ordering};
+
+        #[derive(Debug)]
+        pub struct BriefLock<T> {
+            held: AtomicBool,
+            value: UnsafeCell<T>,
+        }
+        // SAFETY: `held` gives one thread at a time access to `value`.
+        unsafe impl<T: Send> Sync for BriefLock<T> {}
+
+        impl<T> BriefLock<T> {
+            pub const fn new(value: T) -> Self {
+                Self { held: AtomicBool::new(false), value: UnsafeCell::new(value) }
+            }
+            #[inline]
+            pub fn lock(&self) -> BriefGuard<'_, T> {
+                if self.held.swap(true, Ordering::Acquire) {
+                    self.wait();
+                }
+                BriefGuard(self)
+            }
+            #[cold]
+            fn wait(&self) {
+                let mut looks = 0u32;
+                while self.held.load(Ordering::Relaxed) || self.held.swap(true, Ordering::Acquire) {
+                    looks = looks.saturating_add(1);
+                    pause(looks);
+                }
+            }
+        }
+
+        /// The `looks`-th look found the lock held.
+        fn pause(looks: u32) {
+            #[cfg(any(feature = "std", test))]
+            match looks {
+                0..100 => core::hint::spin_loop(),
+                100..120 => std::thread::yield_now(),
+                _ => std::thread::sleep(core::time::Duration::from_micros(50)),
+            }
+            #[cfg(not(any(feature = "std", test)))]
+            {
+                let _there_is_no_other_way = looks;
+                core::hint::spin_loop();
+            }
+        }
+
+        #[derive(Debug)]
+        pub struct BriefGuard<'a, T>(&'a BriefLock<T>);
+        // SAFETY: sharing the guard shares no more than `&T`.
+        unsafe impl<T: Sync> Sync for BriefGuard<'_, T> {}
+
+        impl<T> Deref for BriefGuard<'_, T> {
+            type Target = T;
+            #[inline(always)]
+            fn deref(&self) -> &T {
+                // SAFETY: the guard holds the lock.
+                unsafe { &*self.0.value.get() }
+            }
+        }
+        impl<T> DerefMut for BriefGuard<'_, T> {
+            #[inline(always)]
+            fn deref_mut(&mut self) -> &mut T {
+                // SAFETY: the guard holds the lock, and `&mut self` is unique.
+                unsafe { &mut *self.0.value.get() }
+            }
+        }
+        impl<T> Drop for BriefGuard<'_, T> {
+            #[inline(always)]
+            fn drop(&mut self) {
+                self.0.held.store(false, Ordering::Release);
+            }
+        }
+    }
+}
+
 #[cfg(any(feature = "std", test, loom, shuttle))]
 pub use condvar::Condvar;
 
@@ -202,6 +307,11 @@ mod condvar {
     pub struct Condvar(Inner);
 
     impl Condvar {
+        #[cfg(not(any(loom, shuttle)))]
+        pub const fn new() -> Self {
+            Self(Inner::new())
+        }
+        #[cfg(any(loom, shuttle))]
         pub fn new() -> Self {
             Self(Inner::new())
         }

@@ -1,6 +1,8 @@
-//! Every task that is alive, found by walking the memory of the pools: nothing on the spawn path pays for it.
+//! Every task that is alive, found by walking the memory of the pools, and every blocking job, found at its desk: nothing
+//! on the spawn path pays for it.
 
 use crate::runtime::Shared;
+use crate::sched::blocking;
 use crate::sched::host::{Extra, Observation, Ticket, observation};
 use crate::task::TaskId;
 use ropewalk_core::prim::real::Ordering::Relaxed;
@@ -15,7 +17,7 @@ use std::time::Duration;
 pub struct TaskInfo {
     /// Its id.
     pub id: TaskId,
-    /// The pool it lives in.
+    /// The pool it lives in; `blocking` for a job of the blocking pool.
     pub pool: String,
     /// `queued`, `running` or `waiting`.
     pub state: &'static str,
@@ -52,12 +54,15 @@ impl TaskInfo {
                 }
             });
         }
+        let jobs = shared.blocking.jobs();
+        found.extend(jobs.iter().map(|job| TaskInfo::of(job, "blocking", now)));
         found.sort_by_key(|info| info.id);
         found
     }
 
     fn of(task: &TaskRef, pool: &str, now: Duration) -> Self {
-        let observed = observation(task).map(|seen: &Observation| Observed {
+        let seen = observation(task).or_else(|| blocking::observation(task));
+        let observed = seen.map(|seen: &Observation| Observed {
             name: seen.name.as_deref().map(str::to_owned),
             polls: seen.polls.load(Relaxed),
             busy: Duration::from_nanos(seen.busy.load(Relaxed)),

@@ -16,28 +16,33 @@
 //! assert_eq!(ropewalk::spawn(async { 1 }).wait().unwrap(), 1);
 //! ```
 //!
-//! [`spawn`] starts a task, [`Runtime`] is one instance with its own workers, [`Pool`] a group of workers that can be
+//! [`spawn`] starts a task, [`spawn_blocking`] runs a closure that would hold up a worker, [`Runtime`] is one instance with its own workers, [`Pool`] a group of workers that can be
 //! resized while it runs, [`wait`](wait()) waits from code that is not `async`.
 
 mod context;
 mod drive;
 mod inspect;
+mod local;
 mod metrics;
 mod pool;
 mod runtime;
 mod sched;
 pub mod strand;
 pub mod task;
+pub mod thread;
+pub mod time;
 mod wait;
 
 pub use inspect::{Observed, TaskInfo};
-pub use metrics::{Metrics, PoolMetrics, WorkerMetrics, WorkerState};
+pub use metrics::{BlockingMetrics, Metrics, PoolMetrics, WorkerMetrics, WorkerState};
 pub use pool::{Pool, PoolBuilder};
+pub use ropewalk_macros::{main, test};
 pub use runtime::{
-    BlockInTask, Builder, Clock, Handle, Runtime, RuntimeConfig, RuntimeError, ShutdownError, SystemClock,
-    UnhandledPanic,
+    BlockInTask, Builder, Clock, Handle, ManualClock, Runtime, RuntimeConfig, RuntimeError, ShutdownError,
+    SystemClock, UnhandledPanic,
 };
 pub use task::{
-    AbortHandle, PanicInfo, SpawnLocalError, TaskError, TaskHandle, TaskId, spawn, spawn_local, yield_now,
+    AbortHandle, PanicInfo, SpawnLocalError, TaskError, TaskHandle, TaskId, spawn, spawn_blocking, spawn_local,
+    yield_now,
 };
 pub use wait::{Blocking, Handler, HandlerGaveUp, OnStrand, Wait, block_on, wait, with_handler};

@@ -1,5 +1,6 @@
 //! What the workers count, as one snapshot.
 
+use crate::drive::time::Shard;
 use crate::runtime::Shared;
 use crate::sched;
 use crate::sched::park;
@@ -26,8 +27,36 @@ pub enum WorkerState {
 pub struct Metrics {
     /// Its pools; the first is `main`.
     pub pools: Vec<PoolMetrics>,
+    /// Its blocking pool.
+    pub blocking: BlockingMetrics,
     /// Panics of tasks that nobody waited for.
     pub unhandled_panics: u64,
+}
+
+/// A snapshot of the blocking pool.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct BlockingMetrics {
+    /// Its threads, those that are just starting included.
+    pub threads: usize,
+    /// Threads that wait for a job.
+    pub idle: usize,
+    /// Jobs that wait for a thread.
+    pub queued: usize,
+    /// Jobs that have a thread.
+    pub running: usize,
+    /// Jobs that had one and are over.
+    pub finished: u64,
+    /// Threads started.
+    pub started: u64,
+    /// Threads that have ended.
+    pub ended: u64,
+    /// Threads that the system did not give.
+    pub start_failures: u64,
+    /// Times a thread spun before sleeping.
+    pub spins: u64,
+    /// Spins that ended with a job.
+    pub spin_hits: u64,
 }
 
 /// A snapshot of a pool.
@@ -50,6 +79,8 @@ pub struct PoolMetrics {
     pub searching: usize,
     /// Workers that are asleep and would be woken for work.
     pub sleeping: usize,
+    /// Timers that are pending.
+    pub timers: usize,
 }
 
 /// A snapshot of a worker.
@@ -96,6 +127,8 @@ pub struct WorkerMetrics {
     pub waits_in_poll: u64,
     /// Waits by [`Blocking`](crate::Blocking) that held the thread itself.
     pub held: u64,
+    /// Timers that it found due, its own and others'.
+    pub timers_fired: u64,
 }
 
 impl Metrics {
@@ -103,6 +136,7 @@ impl Metrics {
         let pools = shared.pools();
         Self {
             pools: pools.iter().map(|pool| PoolMetrics::of(pool)).collect(),
+            blocking: shared.blocking.metrics(),
             unhandled_panics: shared.panics.get(),
         }
     }
@@ -132,6 +166,7 @@ impl PoolMetrics {
             retiring: pool.retiring(),
             searching: counters.searching(),
             sleeping: counters.sleeping(),
+            timers: pool.shards().map(Shard::len).sum(),
         }
     }
 }
@@ -168,6 +203,7 @@ impl WorkerMetrics {
             budget_yields: counters.budget_yields.get(),
             waits_in_poll: counters.waits_in_poll.get(),
             held: counters.held.get(),
+            timers_fired: counters.timers.get(),
         }
     }
 }

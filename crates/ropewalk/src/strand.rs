@@ -4,10 +4,12 @@
 //! resuming it, never by freeing its stack. Scopes, names and the rest of the strand API build on this.
 
 use crate::context;
+use crate::local::{self, Locals};
 use crate::runtime::Handle;
 use crate::sched::fibre::forget_first_frame;
 use crate::sched::host::{Home, Order};
 use crate::task::{SpawnLocalError, TaskHandle};
+use crate::thread::Holds;
 use crate::wait::HandlerStack;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -27,6 +29,8 @@ pub struct Interrupted;
 /// What belongs to a strand while it is not running, and what its stack needs of the poll that resumed it.
 pub(crate) struct Seat {
     handlers: HandlerStack,
+    locals: Locals,
+    holds: Holds,
     /// The runtimes it has entered.
     entered: Cell<Vec<Handle>>,
     yielder: Cell<*const Yielder<(), ()>>,
@@ -69,16 +73,20 @@ impl<T: 'static> Body for Strand<T> {
 
 impl<T> Unpin for Strand<T> {}
 
-/// Makes the worker's frame the strand's until the answer is dropped: its handlers, and what it has entered, come and go
+/// Makes the worker's frame the strand's until the answer is dropped: its handlers, locals and guards, and what it has entered, come and go
 /// with it. (The poll that resumes it has entered nothing.)
 fn enter(seat: &Seat) -> impl Drop {
-    struct Restore<'a>(&'a Seat, HandlerStack);
+    struct Restore<'a>(&'a Seat, HandlerStack, Locals, Holds);
     impl Drop for Restore<'_> {
         fn drop(&mut self) {
             context::with_worker(|worker| {
                 let frame = &worker.expect("strands run on workers").frame;
                 self.0.handlers.set(frame.handlers.take());
                 frame.handlers.set(self.1.take());
+                self.0.locals.set(frame.locals.take());
+                frame.locals.set(self.2.take());
+                self.0.holds.set(frame.holds.take());
+                frame.holds.set(self.3.take());
                 frame.strand.set(None);
             });
             self.0.entered.set(context::go_away());
@@ -86,11 +94,13 @@ fn enter(seat: &Seat) -> impl Drop {
     }
     context::with_worker(|worker| {
         let frame = &worker.expect("strands run on workers").frame;
-        let outer = frame.handlers.take();
+        let (handlers, locals, holds) = (frame.handlers.take(), frame.locals.take(), frame.holds.take());
         frame.handlers.set(seat.handlers.take());
+        frame.locals.set(seat.locals.take());
+        frame.holds.set(seat.holds.take());
         frame.strand.set(Some(NonNull::from(seat)));
         context::come_back(seat.entered.take());
-        Restore(seat, outer)
+        Restore(seat, handlers, locals, holds)
     })
 }
 
@@ -163,6 +173,8 @@ where
             .unwrap_or_else(|error| panic!("ropewalk: no memory for a stack of {size} bytes: {error}"));
         let seat = Box::new(Seat {
             handlers: HandlerStack::default(),
+            locals: Locals::default(),
+            holds: Holds::default(),
             entered: Cell::default(),
             yielder: Cell::new(null()),
             waker: Cell::new(null()),
@@ -171,6 +183,7 @@ where
             unwinding: Cell::new(false),
         });
         let at: *const Seat = &*seat;
+        let f = local::carry(f);
         let routine = Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
             // SAFETY: the seat lives beside the routine, in the same body.
             unsafe { (*at).yielder.set(yielder) };

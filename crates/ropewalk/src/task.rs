@@ -1,6 +1,7 @@
 //! Tasks: futures run by the scheduler.
 
 use crate::context;
+use crate::local::{self, Heir};
 use crate::runtime::Runtime;
 use crate::sched::host::{Extra, Home, Observation, Order, make};
 use crate::sched::pool::Pool;
@@ -10,9 +11,14 @@ use ropewalk_core::task::{Async, Body, Header, Runnable};
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::panic::Location;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
+mod blocking;
+
+pub use blocking::spawn_blocking;
+pub use crate::local::{AccessError, Inherited, Kind, LocalKey, Own, Scoped};
 pub use ropewalk_core::task::{AbortHandle, PanicInfo, TaskError, TaskHandle, TaskId};
 
 /// Starts a task: `future` runs on the current runtime from now on, whether or not somebody waits for it. Outside of
@@ -60,7 +66,7 @@ where
     })
 }
 
-/// Makes a task and queues it, or refuses it because the pool closes.
+/// Starts a task, with what it inherits.
 #[inline]
 fn launch<F, X>(
     pool: &Arc<Pool>,
@@ -73,10 +79,27 @@ where
     F::Output: Send + 'static,
     X: Extra,
 {
+    match local::heritage(worker) {
+        None => start(pool, worker, future, order),
+        Some(heritage) => {
+            let future: Pin<Box<dyn Future<Output = F::Output> + Send>> = Box::pin(future);
+            start(pool, worker, Heir::new(heritage, future), order)
+        }
+    }
+}
+
+/// Makes a task and queues it, or refuses it because the pool closes.
+#[inline]
+fn start<F, X>(pool: &Arc<Pool>, worker: Option<&Worker>, future: F, order: Order<X>) -> TaskHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+    X: Extra,
+{
     if pool.config.observe && X::KIND != Observation::KIND {
         let Order { spawned_at, priority, .. } = order;
         let extra = observation(pool, None);
-        return launch(pool, worker, future, Order { extra, spawned_at, priority });
+        return start(pool, worker, future, Order { extra, spawned_at, priority });
     }
     let admitted = match worker {
         Some(worker) => worker.admit(),
@@ -146,7 +169,13 @@ where
     context::with_worker(|worker| {
         let Some(worker) = worker else { return Err(SpawnLocalError(future)) };
         let order = Order { extra: Home(worker.index() as u16), spawned_at, priority: 0 };
-        Ok(launch_pinned(worker, Async(future), order))
+        Ok(match local::heritage(Some(worker)) {
+            None => launch_pinned(worker, Async(future), order),
+            Some(heritage) => {
+                let future: Pin<Box<dyn Future<Output = F::Output>>> = Box::pin(future);
+                launch_pinned(worker, Async(Heir::new(heritage, future)), order)
+            }
+        })
     })
 }
 
@@ -237,7 +266,11 @@ pub fn is_cancelled() -> bool {
 }
 
 fn current<R>(f: impl FnOnce(std::ptr::NonNull<Header>) -> R) -> Option<R> {
-    context::with_worker(|worker| worker.and_then(|worker| worker.frame.current.get()).map(f))
+    context::with_worker(|worker| match worker {
+        Some(worker) => worker.frame.current.get(),
+        None => crate::sched::blocking::current_job(),
+    })
+    .map(f)
 }
 
 /// Starts tasks with a name or in a certain pool. Such tasks are observed: their polls and times are counted.

@@ -198,14 +198,17 @@ fn wait_by<F: Future>(frame: &HandlerFrame, future: Pin<&mut F>) -> F::Output {
 /// Waits as the place does, handlers aside.
 fn wait_as_here<F: Future + ?Sized>(mut future: Pin<&mut F>) -> F::Output {
     context::with_worker(|worker| match worker {
-        Some(worker) => match worker.frame.strand.get() {
-            // SAFETY: the strand that runs here is alive while it runs.
-            Some(seat) => strand::wait_here(unsafe { seat.as_ref() }, |cx| future.as_mut().poll(cx)),
-            None => {
-                refuse_if_in_task(worker);
-                worker.wait_here(|cx| future.as_mut().poll(cx))
+        Some(worker) => {
+            worker.frame.holds.refuse_to_wait();
+            match worker.frame.strand.get() {
+                // SAFETY: the strand that runs here is alive while it runs.
+                Some(seat) => strand::wait_here(unsafe { seat.as_ref() }, |cx| future.as_mut().poll(cx)),
+                None => {
+                    refuse_if_in_task(worker);
+                    worker.wait_here(|cx| future.as_mut().poll(cx))
+                }
             }
-        },
+        }
         None => park_thread(|cx| future.as_mut().poll(cx)),
     })
 }
@@ -232,6 +235,15 @@ pub(crate) fn wait_shielded<R>(worker: &Worker, attempt: impl FnMut(&mut Context
         Some(seat) => strand::wait_shielded(unsafe { seat.as_ref() }, attempt),
         None => worker.wait_here(attempt),
     }
+}
+
+/// Waits wherever this is, to the end, and whatever handlers say: others rely on it. In a hook, where no stack can be
+/// parked, the thread is.
+pub(crate) fn wait_to_the_end<R>(attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+    context::with_worker(|worker| match worker {
+        Some(worker) if worker.frame.current.get().is_some() => wait_shielded(worker, attempt),
+        _ => park_thread(attempt),
+    })
 }
 
 /// Parks the thread until `attempt` is ready.

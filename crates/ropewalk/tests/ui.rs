@@ -16,6 +16,18 @@ fn what_must_not_compile() {
     tests.compile_fail("tests/ui/guard_held_over_await.rs");
     tests.compile_fail("tests/ui/local_handle_sent.rs");
     tests.compile_fail("tests/ui/local_handle_awaited_elsewhere.rs");
+    for guard in ["mutex", "rwlock_read", "rwlock_write", "permit"] {
+        tests.compile_fail(format!("tests/ui/thread_{guard}_held_over_await.rs"));
+    }
+    tests.compile_fail("tests/ui/thread_borrows.rs");
+    tests.compile_fail("tests/ui/thread_scope_borrows_inside.rs");
+    tests.compile_fail("tests/ui/inherited_local_not_sync.rs");
+    tests.pass("tests/ui/main_renamed.rs");
+    tests.pass("tests/ui/main_result.rs");
+    tests.compile_fail("tests/ui/main_not_async.rs");
+    tests.compile_fail("tests/ui/main_options.rs");
+    tests.compile_fail("tests/ui/main_body.rs");
+    tests.compile_fail("tests/ui/test_shapes.rs");
 }
 
 fn not_here() -> Option<String> {

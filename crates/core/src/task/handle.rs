@@ -50,6 +50,13 @@ impl Runnable {
         unsafe { schedule(self) }
     }
 
+    /// Ends the task unrun, because there is no thread to run it on: its handle gets [`TaskError::NoThread`].
+    pub fn refuse(self) {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: T1: we own the Runnable and pass it on.
+        unsafe { (this.header().vtable.refuse)(this.0) }
+    }
+
     /// Another way to refer to the task.
     pub fn task(&self) -> TaskRef {
         self.header().state.ref_inc();
@@ -136,6 +143,9 @@ impl TaskRef {
         if self.header().state.cancel(shutdown) == Woken::Submit {
             // SAFETY: `cancel` gave us the Runnable (T1).
             unsafe { (self.header().vtable.schedule)(Runnable(self.0)) }
+        } else {
+            // SAFETY: the vtable belongs to this task, which our reference keeps alive.
+            unsafe { (self.header().vtable.withdraw)(self.0) }
         }
     }
 
@@ -314,6 +324,7 @@ impl<T> TaskHandle<T> {
         let result = match outcome {
             Outcome::Cancelled => Err(TaskError::Cancelled),
             Outcome::Shutdown => Err(TaskError::Shutdown),
+            Outcome::NoThread => Err(TaskError::NoThread),
             Outcome::Value => {
                 let mut value = MaybeUninit::<T>::uninit();
                 // SAFETY: J2, T4: the value is there, it is a `T`, and `task` was cleared so it is taken once.

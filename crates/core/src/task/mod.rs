@@ -83,6 +83,29 @@ impl<F: Future> Body for Async<F> {
     }
 }
 
+/// A function as a [`Body`]: the first poll calls it and is the last.
+#[derive(Debug)]
+pub struct Call<F>(Option<F>);
+
+impl<F> Call<F> {
+    /// The function to be called.
+    pub fn new(function: F) -> Self {
+        Self(Some(function))
+    }
+}
+
+impl<F: FnOnce() -> T, T> Body for Call<F> {
+    type Output = T;
+    const CANCELLED_BY_POLL: bool = false;
+
+    fn poll(mut self: Pin<&mut Self>, _cx: &mut Context<'_>, _cancelled: bool) -> Poll<T> {
+        let function = self.0.take().expect("a body is not polled after its end");
+        Poll::Ready(function())
+    }
+}
+
+impl<F> Unpin for Call<F> {}
+
 /// Where tasks live and where they go when they are woken.
 ///
 /// # Safety
@@ -96,8 +119,17 @@ pub unsafe trait Host: 'static {
     /// Whether the host finds idle tasks again, to drop them in the end. If not, a task that nothing can wake any more
     /// is cancelled when its last reference goes.
     const FINDS_TASKS: bool;
+    /// What its tasks are called in reports.
+    const NOUN: &'static str = "task";
     /// Queues a task.
     fn schedule(task: Runnable);
+    /// `task`, whose cell the caller keeps alive, was asked to stop and is not idle: it is queued, or runs, or is over. A
+    /// host that can take it out of its queue may do so and drop the `Runnable`.
+    fn withdraw(_task: NonNull<Header>) {}
+    /// `task` is over, the current thread having run or dropped it, and who waits for it is woken next. The cell may be
+    /// gone already.
+    #[inline(always)]
+    fn will_wake(_task: NonNull<Header>) {}
     /// Whether the current thread keeps the host of this task alive, so that a waker may give up its reference before
     /// the task is queued.
     fn keeps_itself_alive(task: NonNull<Header>) -> bool;

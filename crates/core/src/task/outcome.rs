@@ -7,7 +7,7 @@ use core::any::Any;
 use core::fmt;
 use core::panic::Location;
 
-/// How a task ended: two bits beside the output, so that the cell need not store a `Result`.
+/// How a task ended: three bits beside the output, so that the cell need not store a `Result`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(super) enum Outcome {
@@ -15,6 +15,7 @@ pub(super) enum Outcome {
     Cancelled,
     Shutdown,
     Panicked,
+    NoThread,
 }
 
 impl Outcome {
@@ -23,7 +24,8 @@ impl Outcome {
             0 => Outcome::Value,
             1 => Outcome::Cancelled,
             2 => Outcome::Shutdown,
-            _ => Outcome::Panicked,
+            3 => Outcome::Panicked,
+            _ => Outcome::NoThread,
         }
     }
 }
@@ -38,6 +40,9 @@ pub enum TaskError {
     Panicked(PanicInfo),
     /// Its runtime shut down before it finished, or was shutting down when it was spawned.
     Shutdown,
+    /// It was to run in the blocking pool, which had no thread, and the system gave none. It did not run; starting it
+    /// again later may work.
+    NoThread,
 }
 
 impl TaskError {
@@ -66,6 +71,9 @@ impl fmt::Display for TaskError {
             TaskError::Cancelled => f.write_str("the task was cancelled"),
             TaskError::Panicked(info) => info.fmt(f),
             TaskError::Shutdown => f.write_str("the runtime shut down before the task finished"),
+            TaskError::NoThread => {
+                f.write_str("the blocking pool has no thread and the system gave none: the task did not run")
+            }
         }
     }
 }
@@ -78,6 +86,7 @@ pub struct PanicInfo(Box<Details>);
 struct Details {
     payload: Box<dyn Any + Send>,
     message: String,
+    noun: &'static str,
     task: TaskId,
     name: Option<String>,
     spawned_at: &'static Location<'static>,
@@ -91,7 +100,7 @@ impl PanicInfo {
     #[cfg_attr(not(feature = "std"), allow(dead_code))]
     pub(super) fn new(
         payload: Box<dyn Any + Send>,
-        task: TaskId,
+        (noun, task): (&'static str, TaskId),
         name: Option<&str>,
         spawned_at: &'static Location<'static>,
     ) -> Self {
@@ -102,7 +111,8 @@ impl PanicInfo {
         } else {
             "(a payload that is not text)".to_string()
         };
-        Self(Box::new(Details { payload, message, task, name: name.map(ToString::to_string), spawned_at }))
+        let name = name.map(ToString::to_string);
+        Self(Box::new(Details { payload, message, noun, task, name, spawned_at }))
     }
 
     /// The panic's message; a fixed text if its payload is not a string.
@@ -138,10 +148,10 @@ impl PanicInfo {
 
 impl fmt::Display for PanicInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Details { message, task, name, spawned_at, .. } = &*self.0;
+        let Details { message, noun, task, name, spawned_at, .. } = &*self.0;
         match name {
-            Some(name) => write!(f, "task {task} \"{name}\" (spawned at {spawned_at}) panicked: {message}"),
-            None => write!(f, "task {task} (spawned at {spawned_at}) panicked: {message}"),
+            Some(name) => write!(f, "{noun} {task} \"{name}\" (spawned at {spawned_at}) panicked: {message}"),
+            None => write!(f, "{noun} {task} (spawned at {spawned_at}) panicked: {message}"),
         }
     }
 }

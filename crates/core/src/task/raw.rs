@@ -39,6 +39,10 @@ pub(super) struct Vtable {
     pub(super) run: unsafe fn(NonNull<Header>, &LocalCell<bool>) -> Ran,
     /// Drops the body unrun; the `Runnable` was given up.
     pub(super) discard: unsafe fn(NonNull<Header>),
+    /// The same, because there is no thread to run it on.
+    pub(super) refuse: unsafe fn(NonNull<Header>),
+    /// It was cancelled and may be in a queue.
+    pub(super) withdraw: unsafe fn(NonNull<Header>),
     pub(super) schedule: unsafe fn(Runnable),
     pub(super) wake_by_val: unsafe fn(NonNull<Header>),
     /// Moves the output, or the panic, to the pointer's target.
@@ -78,6 +82,8 @@ impl<B: Body, H: Host> Cell<B, H> {
     const VTABLE: Vtable = Vtable {
         run: run::<B, H>,
         discard: discard::<B, H>,
+        refuse: refuse::<B, H>,
+        withdraw: |task| H::withdraw(task),
         schedule: |task| H::schedule(task),
         wake_by_val: wake_by_val::<H>,
         take: take::<B, H>,
@@ -176,16 +182,18 @@ impl<B: Body, H: Host> Cell<B, H> {
             Err(End::Cancelled(why)) if why.is_shutdown() => Outcome::Shutdown,
             Err(End::Cancelled(_)) => Outcome::Cancelled,
             Err(End::Panicked(_)) => Outcome::Panicked,
+            Err(End::NoThread) => Outcome::NoThread,
         };
         self.stage.with_mut(|stage| match end {
             // SAFETY: T2: the stage is ours, and the body in it is gone.
             Ok(value) => unsafe { (*stage).output = ManuallyDrop::new(value) },
             Err(End::Panicked(payload)) => {
-                let info = PanicInfo::new(payload, header.id, H::name(&self.extra), header.spawned_at);
+                let info =
+                    PanicInfo::new(payload, (H::NOUN, header.id), H::name(&self.extra), header.spawned_at);
                 // SAFETY: as above.
                 unsafe { (*stage).panic = ManuallyDrop::new(info) }
             }
-            Err(End::Cancelled(_)) => {}
+            Err(End::Cancelled(_) | End::NoThread) => {}
         });
         let handle = header.state.load().has_handle();
         let waiter = if handle { header.join.finish(outcome) } else { None };
@@ -202,6 +210,7 @@ impl<B: Body, H: Host> Cell<B, H> {
             unsafe { dropped::<B, H>(this, last) };
         }
         if let Some(waiter) = waiter {
+            H::will_wake(this);
             // A foreign waker may panic; the worker that runs us must not pay for it.
             if let Err(payload) = catch(|| waiter.wake()) {
                 drop_payload(payload);
@@ -214,6 +223,7 @@ impl<B: Body, H: Host> Cell<B, H> {
 enum End {
     Cancelled(Snapshot),
     Panicked(Box<dyn Any + Send>),
+    NoThread,
 }
 
 /// Runs a task once: the only way its body is polled.
@@ -278,6 +288,15 @@ unsafe fn discard<B: Body, H: Host>(header: NonNull<Header>) {
 }
 
 /// # Safety
+/// As for [`run`].
+unsafe fn refuse<B: Body, H: Host>(header: NonNull<Header>) {
+    // SAFETY: as in `run`.
+    let cell = unsafe { Cell::<B, H>::of(header) };
+    cell.header.state.start();
+    cell.finish(header, Err(cell.drop_body().map_or_else(End::Panicked, |()| End::NoThread)));
+}
+
+/// # Safety
 /// The caller owns one reference to the task and gives it up.
 unsafe fn wake_by_val<H: Host>(header: NonNull<Header>) {
     // SAFETY: the caller's reference keeps the cell alive.
@@ -324,13 +343,18 @@ unsafe fn drop_output<B: Body, H: Host>(header: NonNull<Header>, outcome: Outcom
             if let Err(payload) = catch(|| unsafe { ManuallyDrop::drop(&mut (*stage).output) }) {
                 H::unhandled(
                     header,
-                    PanicInfo::new(payload, cell.header.id, H::name(&cell.extra), cell.header.spawned_at),
+                    PanicInfo::new(
+                        payload,
+                        (H::NOUN, cell.header.id),
+                        H::name(&cell.extra),
+                        cell.header.spawned_at,
+                    ),
                 );
             }
         }
         // SAFETY: the caller owns the output. A panic nobody took is never silent.
         Outcome::Panicked => H::unhandled(header, unsafe { ManuallyDrop::take(&mut (*stage).panic) }),
-        Outcome::Cancelled | Outcome::Shutdown => {}
+        Outcome::Cancelled | Outcome::Shutdown | Outcome::NoThread => {}
     });
 }
 

@@ -2,8 +2,8 @@
 
 use super::{Lists, WaitQueue, Waiter, waiter_state};
 use crate::prim::LockGuard;
+use crate::wake_batch::WakeBatch;
 use core::ptr::NonNull;
-use core::task::Waker;
 
 /// How many wakers are taken out per locking: enough to make the lock cheap, few enough for a small stack.
 const BATCH: usize = if cfg!(loom) { 1 } else { 16 };
@@ -51,7 +51,7 @@ impl<'q> Sweep<'q> {
 
     /// Takes out one batch, unlocks, and wakes it.
     fn step(&mut self, mut lists: LockGuard<'_, Lists>) {
-        let mut batch = Batch::new();
+        let mut batch = WakeBatch::<BATCH>::new();
         while !batch.is_full() && self.unfinished {
             match self.whom.next(&mut lists) {
                 // SAFETY: taken out under the lock, which is still held (W3).
@@ -60,7 +60,7 @@ impl<'q> Sweep<'q> {
             }
         }
         drop(lists);
-        self.woken += batch.len;
+        self.woken += batch.len();
         batch.wake();
     }
 }
@@ -91,37 +91,5 @@ impl Whom {
             Whom::Everybody => waiter_state::CLOSED,
             Whom::Before(_) => waiter_state::RELEASED,
         }
-    }
-}
-
-/// Wakers on the stack, woken in order. If one panics, dropping the batch wakes the rest.
-struct Batch {
-    wakers: [Option<Waker>; BATCH],
-    len: usize,
-}
-
-impl Batch {
-    fn new() -> Self {
-        Self { wakers: [const { None }; BATCH], len: 0 }
-    }
-
-    fn is_full(&self) -> bool {
-        self.len == BATCH
-    }
-
-    fn push(&mut self, waker: Waker) {
-        self.wakers[self.len] = Some(waker);
-        self.len += 1;
-    }
-
-    /// Each waker is taken out before it is woken, so that none is woken twice.
-    fn wake(&mut self) {
-        self.wakers[..self.len].iter_mut().filter_map(Option::take).for_each(Waker::wake);
-    }
-}
-
-impl Drop for Batch {
-    fn drop(&mut self) {
-        self.wake();
     }
 }

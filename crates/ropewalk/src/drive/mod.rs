@@ -25,6 +25,7 @@ use core::fmt::Debug;
 use core::time::Duration;
 
 pub(crate) mod futex;
+pub(crate) mod time;
 
 /// What the polling worker sleeps in. Drivers wake; they never run tasks.
 ///

@@ -1,12 +1,15 @@
 //! How a runtime is configured. Everything non-deterministic (clock, seed) enters here.
 
-use super::config::{BlockInTask, Config, Hooks, UnhandledPanic};
-use super::{Clock, Runtime, RuntimeError, SystemClock};
+use super::config::{BlockInTask, BlockingConfig, Config, Hooks, UnhandledPanic};
+use super::{Clock, ManualClock, Runtime, RuntimeError, Timebase};
 use ropewalk_core::task::TaskId;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The most workers a pool can have.
 pub(crate) const MOST_WORKERS: usize = 1024;
+/// The most threads a blocking pool can have.
+const MOST_BLOCKING: usize = 65_536;
 const SMALLEST_STACK: usize = 32 * 1024;
 
 /// The same as [`Builder`]: `RuntimeConfig::single_threaded()`, `RuntimeConfig::multi_threaded()`.
@@ -28,6 +31,7 @@ pub type RuntimeConfig = Builder;
 pub struct Builder {
     workers: Option<usize>,
     hosted: Option<usize>,
+    paused: bool,
     config: Config,
 }
 
@@ -49,14 +53,15 @@ impl Builder {
             thread_stack_size: 2 * 1024 * 1024,
             strand_stack_size: 64 * 1024,
             pin_workers: false,
+            blocking: BlockingConfig::default(),
             unhandled_panic: UnhandledPanic::Report,
             block_in_task: BlockInTask::Allow,
             observe: false,
             seed: 0x005E_ED0F_0A12_0BE5,
-            clock: Arc::new(SystemClock::default()),
+            clock: Timebase::System,
             hooks: Hooks::default(),
         };
-        Self { workers: None, hosted: None, config }
+        Self { workers: None, hosted: None, paused: false, config }
     }
 
     /// No threads: everything runs on the thread that calls `block_on`.
@@ -132,6 +137,29 @@ impl Builder {
         self
     }
 
+    /// How many threads the blocking pool has ([`spawn_blocking`](crate::spawn_blocking)): it starts with `min`, grows to
+    /// `max` while jobs wait and no thread is idle, and shrinks to `min` again. `min` from 0 to `max`, `max` from 1 to
+    /// 65,536. Default: as many as cores, to 512; by default, though, it starts empty, and those `min` come when they are
+    /// first needed.
+    pub fn blocking_threads(mut self, min: usize, max: usize) -> Self {
+        let blocking = &mut self.config.blocking;
+        (blocking.least, blocking.most, blocking.ahead) = (min, max, true);
+        self
+    }
+
+    /// How long a thread of the blocking pool that is not one of the minimum waits for a job before it ends. Any
+    /// duration, `Duration::MAX` for ever; default 60 s.
+    pub fn blocking_keep_alive(mut self, time: Duration) -> Self {
+        self.config.blocking.keep_alive = time;
+        self
+    }
+
+    /// The size of the stacks of the blocking pool's threads. At least 32 KiB; default 2 MiB. Memory is used as needed.
+    pub fn blocking_stack_size(mut self, bytes: usize) -> Self {
+        self.config.blocking.stack_size = bytes;
+        self
+    }
+
     /// What happens to a panic in a task that nobody waits for. Default: [`UnhandledPanic::Report`].
     pub fn unhandled_panic(mut self, policy: UnhandledPanic) -> Self {
         self.config.unhandled_panic = policy;
@@ -158,17 +186,46 @@ impl Builder {
 
     /// The clock of the runtime. Default: the system's monotonic clock.
     pub fn clock(mut self, clock: impl Clock) -> Self {
-        self.config.clock = Arc::new(clock);
+        self.config.clock = Timebase::own(clock);
         self
     }
 
-    /// Called on each worker thread when it starts.
+    /// Whether time stands still, for tests: sleeps and timeouts take no real time. Default: no.
+    ///
+    /// The runtime gets a [`ManualClock`] of its own that shows zero. It moves in two ways: by hand, with
+    /// [`time::advance`](crate::time::advance); and whenever `block_on` finds nothing to run but timers are pending, then it
+    /// jumps to the first of them. So `sleep(one hour).await` is over at once, things happen in the order of their
+    /// deadlines, and a seed gives the same run every time. Jobs and threads outside of the runtime go by real time and
+    /// are not waited for before a jump. [`try_tick`](Runtime::try_tick) and
+    /// [`run_until_stalled`](Runtime::run_until_stalled) never jump: whoever calls them moves the clock.
+    /// [`time::resume`](crate::time::resume) lets it run with real time.
+    ///
+    /// Only a runtime without threads can tell that there is nothing to run: without another setting a paused one is that,
+    /// as by `worker_threads(0)`; [`hosted_workers`](Self::hosted_workers) fits as well, `worker_threads` above 0 and
+    /// [`clock`](Self::clock) do not.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let runtime = ropewalk::Runtime::builder().paused(true).build()?;
+    /// runtime.block_on(async {
+    ///     let from = ropewalk::time::Instant::now();
+    ///     ropewalk::time::sleep(Duration::from_secs(3600)).await;
+    ///     assert_eq!(from.elapsed(), Duration::from_secs(3600));
+    /// });
+    /// # Ok::<(), ropewalk::RuntimeError>(())
+    /// ```
+    pub fn paused(mut self, on: bool) -> Self {
+        self.paused = on;
+        self
+    }
+
+    /// Called on each worker thread, and on each thread of the blocking pool, when it starts.
     pub fn on_thread_start(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
         self.config.hooks.on_thread_start = Some(Arc::new(hook));
         self
     }
 
-    /// Called on each worker thread before it ends.
+    /// Called on each worker thread, and on each thread of the blocking pool, before it ends.
     pub fn on_thread_stop(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
         self.config.hooks.on_thread_stop = Some(Arc::new(hook));
         self
@@ -214,7 +271,10 @@ impl Builder {
     ///
     /// # Errors
     /// A setting out of its range, or threads or memory that the system does not give.
-    pub fn build(self) -> Result<Runtime, RuntimeError> {
+    pub fn build(mut self) -> Result<Runtime, RuntimeError> {
+        if self.paused {
+            self.stop_the_clock()?;
+        }
         let hosted = self.hosted.is_some() || self.workers == Some(0);
         let count = match (self.hosted, self.workers) {
             (Some(_), Some(1..)) => {
@@ -239,6 +299,10 @@ impl Builder {
         check("global_queue_interval", config.global_queue_interval as usize, 2..=65_536)?;
         check("thread_stack_size", config.thread_stack_size, SMALLEST_STACK..=1 << 40)?;
         check("strand_stack_size", config.strand_stack_size, SMALLEST_STACK..=1 << 40)?;
+        let blocking = &config.blocking;
+        check("blocking_threads (max)", blocking.most, 1..=MOST_BLOCKING)?;
+        check("blocking_threads (min)", blocking.least, 0..=blocking.most)?;
+        check("blocking_stack_size", blocking.stack_size, SMALLEST_STACK..=1 << 40)?;
         if config.thread_name.contains('\0') {
             return Err(RuntimeError::setting(
                 "thread_name",
@@ -247,6 +311,26 @@ impl Builder {
             ));
         }
         Runtime::start(config, count, hosted)
+    }
+
+    fn stop_the_clock(&mut self) -> Result<(), RuntimeError> {
+        if let Some(count @ 1..) = self.workers {
+            let given = format!("together with worker_threads({count})");
+            return Err(RuntimeError::setting(
+                "paused",
+                given,
+                "worker_threads(0) or hosted_workers beside it",
+            ));
+        }
+        if self.config.clock.is_own() {
+            let accepted = "one of the two; ManualClock::skipping() is the clock of a paused runtime";
+            return Err(RuntimeError::setting("paused", "together with clock", accepted));
+        }
+        if self.hosted.is_none() {
+            self.workers = Some(0);
+        }
+        self.config.clock = Timebase::own(ManualClock::skipping());
+        Ok(())
     }
 }
 

@@ -1,9 +1,10 @@
 //! The knobs of a runtime after `build` has checked them.
 
-use super::Clock;
+use super::Timebase;
 use ropewalk_core::task::TaskId;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 type Hook = Arc<dyn Fn() + Send + Sync>;
 type TaskHook = Arc<dyn Fn(TaskId) + Send + Sync>;
@@ -39,6 +40,26 @@ pub enum BlockInTask {
     Panic,
 }
 
+/// The settings of the blocking pool.
+#[derive(Clone, Debug)]
+pub(crate) struct BlockingConfig {
+    /// Threads that stay when there is nothing to do.
+    pub(crate) least: usize,
+    pub(crate) most: usize,
+    /// Whether these `least` threads are started with the runtime.
+    pub(crate) ahead: bool,
+    pub(crate) keep_alive: Duration,
+    pub(crate) stack_size: usize,
+}
+
+impl Default for BlockingConfig {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, |count| count.get());
+        let (most, keep_alive) = (cores.max(512), Duration::from_secs(60));
+        Self { least: cores, most, ahead: false, keep_alive, stack_size: 2 * 1024 * 1024 }
+    }
+}
+
 /// Checked settings; see [`Builder`](super::Builder) for what they mean.
 #[derive(Clone)]
 pub(crate) struct Config {
@@ -50,11 +71,12 @@ pub(crate) struct Config {
     pub(crate) thread_stack_size: usize,
     pub(crate) strand_stack_size: usize,
     pub(crate) pin_workers: bool,
+    pub(crate) blocking: BlockingConfig,
     pub(crate) unhandled_panic: UnhandledPanic,
     pub(crate) block_in_task: BlockInTask,
     pub(crate) observe: bool,
     pub(crate) seed: u64,
-    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) clock: Timebase,
     pub(crate) hooks: Hooks,
 }
 

@@ -8,18 +8,21 @@ mod shared;
 
 pub(crate) use builder::MOST_WORKERS;
 pub use builder::{Builder, RuntimeConfig};
-pub use clock::{Clock, SystemClock};
+pub use clock::{Clock, ManualClock, SystemClock};
+pub(crate) use clock::{Timebase, nanos_of};
 pub(crate) use config::Config;
 pub use config::{BlockInTask, UnhandledPanic};
 pub use error::RuntimeError;
-pub(crate) use shared::{GRACE, NAP, NEVER_COMES, Shared, complain, hire, report_left, wake_safely};
+pub(crate) use shared::{GRACE, NAP, NEVER_COMES, Shared, complain, hire, next_id, report_left, wake_safely};
 
 use crate::inspect::TaskInfo;
 use crate::metrics::Metrics;
 use crate::pool::Pool;
+use crate::sched::blocking::{self, Blocking};
 use crate::task::{TaskHandle, spawn_in};
 use crate::{context, sched, wait};
 use std::future::Future;
+use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,8 +33,8 @@ use std::time::Duration;
 /// in, or else the default one.
 ///
 /// **Dropping** it on a plain thread waits until its workers have ended. A poll that never returns holds it up; a stack
-/// that still waits for something from outside after 100 ms is left behind and named on standard error. On a worker, its own or
-/// another runtime's, it does not wait.
+/// that still waits for something from outside after 100 ms is left behind and named on standard error; so is a job of the
+/// blocking pool that still runs then. On a worker, its own or another runtime's, and in a job of its own it does not wait.
 #[derive(Debug)]
 pub struct Runtime {
     handle: Handle,
@@ -76,7 +79,9 @@ impl Runtime {
     fn start(config: Config, workers: usize, hosted: bool) -> Result<Self, RuntimeError> {
         crate::sched::budget::install();
         let (shared, main) = Shared::start(config, workers, hosted)?;
-        Ok(Self { handle: Handle { shared, main } })
+        let runtime = Self { handle: Handle { shared, main } };
+        Blocking::start_ahead(&runtime.handle)?; // an error drops the runtime, which ends what was started
+        Ok(runtime)
     }
 
     /// Runs `future` on this thread until it is done, while the workers run what it spawns. Without worker threads this
@@ -97,6 +102,15 @@ impl Runtime {
         F::Output: Send + 'static,
     {
         self.handle.spawn(future)
+    }
+
+    /// Runs a closure in the blocking pool; see [`crate::spawn_blocking`].
+    #[track_caller]
+    pub fn spawn_blocking<T: Send + 'static>(
+        &self,
+        call: impl FnOnce() -> T + Send + 'static,
+    ) -> TaskHandle<T> {
+        self.handle.spawn_blocking(call)
     }
 
     /// A shared right to use this runtime.
@@ -149,8 +163,9 @@ impl Runtime {
         drop(self);
     }
 
-    /// Waits until every task has ended, at most until the deadline, then cancels what is left. On one of its own workers
-    /// it does not wait: the task that calls it would be one of those it waits for.
+    /// Waits until every task and every blocking job has ended, at most until the deadline, then cancels what is left. On
+    /// one of its own workers, and in a job of its own, it does not wait: the task that calls it would be one of those it
+    /// waits for.
     ///
     /// # Errors
     /// How many tasks were cancelled.
@@ -199,6 +214,15 @@ impl Handle {
         F::Output: Send + 'static,
     {
         spawn_in(&self.main, future)
+    }
+
+    /// As [`Runtime::spawn_blocking`].
+    #[track_caller]
+    pub fn spawn_blocking<T: Send + 'static>(
+        &self,
+        call: impl FnOnce() -> T + Send + 'static,
+    ) -> TaskHandle<T> {
+        blocking::spawn(self, call, None, Location::caller())
     }
 
     /// As [`Runtime::pool`].

@@ -1,11 +1,12 @@
 //! What all handles of a runtime share, and the order in which it goes down.
 //!
-//! Going down: every pool is closed (workers drop what is alive and leave), then a plain thread waits for the last
-//! worker. A worker that cannot leave because stacks wait on it for something that no longer comes is left behind.
+//! Going down: the blocking pool and every other pool are closed (workers drop what is alive and leave), then a plain
+//! thread waits for the last worker, and for a while for the last job of the blocking pool. A worker that cannot leave because stacks wait on it for something that no longer comes is left behind.
 
 use super::config::{Config, UnhandledPanic};
 use super::error::RuntimeError;
 use crate::context;
+use crate::sched::blocking::{self, Blocking};
 use crate::sched::counters::Count;
 use crate::sched::fibre::{Fibres, Stack};
 use crate::sched::host::{Extra, Ticket};
@@ -32,6 +33,7 @@ pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
     pools: Lock<Pools>,
     seat: OnceLock<Seat>,
+    pub(crate) blocking: Blocking,
     /// Panics of detached tasks.
     pub(crate) panics: Count,
     /// Worker threads, to be joined in the end.
@@ -62,6 +64,7 @@ impl Shared {
         hosted: bool,
     ) -> Result<(Arc<Self>, Arc<Pool>), RuntimeError> {
         let shared = Arc::new(Self {
+            blocking: Blocking::new(&config),
             config: Arc::new(config),
             pools: Lock::new(Pools::default()),
             seat: OnceLock::new(),
@@ -138,13 +141,11 @@ impl Shared {
     // ---- ids --------------------------------------------------------------------------------------------------
 
     pub(crate) fn take_ids(&self, count: u64) -> (u64, u64) {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        let first = NEXT.fetch_add(count, Relaxed);
-        (first, first + count)
+        take_ids(count)
     }
 
     pub(crate) fn next_id(&self) -> TaskId {
-        TaskId::new(NonZeroU64::new(self.take_ids(1).0).expect("ids start at one"))
+        next_id()
     }
 
     // ---- panics -----------------------------------------------------------------------------------------------
@@ -221,6 +222,7 @@ impl Shared {
 
     fn close_all(&self) {
         self.pools.lock().complete = true;
+        self.blocking.close(&self.config);
         self.pools().iter().for_each(Pool::close);
     }
 
@@ -229,7 +231,7 @@ impl Shared {
         // A limit that the clock cannot hold is none.
         let inside = context::with_worker(|worker| {
             worker.is_some_and(|worker| std::ptr::eq(Arc::as_ptr(&worker.pool.runtime), self))
-        });
+        }) || blocking::is_on_thread_of(self);
         let limit = if inside { Duration::ZERO } else { limit };
         let (until, mut nap) = (Instant::now().checked_add(limit), Duration::from_micros(50));
         let over = || until.is_some_and(|until| Instant::now() >= until);
@@ -237,7 +239,7 @@ impl Shared {
             if let Some(mut driving) = self.seat.get().and_then(|seat| seat.take().ok()) {
                 while !over() && driving.tick() {} // one at a time: some may be ready for ever
             }
-            let alive: u64 = self.pools().iter().map(|pool| pool.live()).sum();
+            let alive: u64 = self.pools().iter().map(|pool| pool.live()).sum::<u64>() + self.blocking.live();
             if alive == 0 || over() {
                 return alive;
             }
@@ -257,7 +259,7 @@ impl Shared {
                 Err(Taken::ByThisThread | Taken::ByAnother | Taken::Over) => {}
             }
         }
-        if context::with_worker(|worker| worker.is_none()) {
+        if context::with_worker(|worker| worker.is_none()) && !blocking::is_on_thread_of(self) {
             // Every pool with threads is waited for, also after one that some cannot leave.
             let threaded = pools.iter().filter(|pool| !pool.hosted);
             let not_left = threaded.filter(|pool| !wait_for_workers(pool)).count();
@@ -268,6 +270,7 @@ impl Shared {
                     threads.into_iter().filter(|thread| thread.thread().id() != thread::current().id());
                 others.for_each(|thread| drop(thread.join()));
             }
+            self.blocking.wait_for_threads();
         }
     }
 }
@@ -326,6 +329,18 @@ pub(crate) fn report_left(pools: &[Arc<Pool>], reason: &str) {
     }
 }
 
+/// Ids are unique in the process, whatever runtime they are for.
+fn take_ids(count: u64) -> (u64, u64) {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let first = NEXT.fetch_add(count, Relaxed);
+    (first, first + count)
+}
+
+/// An id for what belongs to no worker.
+pub(crate) fn next_id() -> TaskId {
+    TaskId::new(NonZeroU64::new(take_ids(1).0).expect("ids start at one"))
+}
+
 /// Says something on standard error; if nobody listens there, that is no reason to panic.
 pub(crate) fn complain(what: fmt::Arguments<'_>) {
     let _nobody_listens = writeln!(io::stderr(), "ropewalk: {what}");
@@ -356,6 +371,7 @@ fn serve(pool: Arc<Pool>, station: Arc<Station>, stack: Stack) {
     if pool.config.pin_workers {
         pin_to_core(station.index);
     }
+    crate::drive::time::sleep_precisely();
     let abort = crate::wait::Abort("a worker, or a hook called by it, panicked");
     let hooks = pool.config.hooks.clone();
     if let Some(hook) = &hooks.on_thread_start {

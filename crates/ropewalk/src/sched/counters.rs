@@ -48,4 +48,5 @@ pub(crate) struct Counters {
     pub(crate) budget_yields: Count,
     pub(crate) waits_in_poll: Count,
     pub(crate) held: Count,
+    pub(crate) timers: Count,
 }

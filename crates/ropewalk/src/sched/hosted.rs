@@ -5,10 +5,12 @@
 //! generator and runs one task, so a seed determines the whole interleaving.
 
 use super::fibre::Fibres;
+use super::park::NEVER;
 use super::pool::{Phase, Pool};
 use super::station::Status;
 use super::worker::Worker;
 use crate::context;
+use crate::drive::time::PreciseSleep;
 use crate::runtime::{GRACE, NAP, NEVER_COMES, report_left};
 use crate::wait::Abort;
 use ropewalk_core::prim::Lock;
@@ -99,7 +101,7 @@ impl Seat {
             _ => {
                 let crew = state.crew.take().ok_or(Taken::Over)?;
                 state.driver = Some(here);
-                Ok(Driving { seat: self, crew: Some(crew) })
+                Ok(Driving { seat: self, precise: None, crew: Some(crew) })
             }
         }
     }
@@ -125,6 +127,8 @@ fn guarded(worker: &Worker, once: bool) {
 /// The right to drive, until it is dropped.
 pub(crate) struct Driving<'a> {
     seat: &'a Seat,
+    /// While it sleeps until deadlines: the thread is not ours.
+    precise: Option<PreciseSleep>,
     crew: Option<Crew>,
 }
 
@@ -141,10 +145,15 @@ impl Driving<'_> {
     /// Runs tasks until `done`, sleeping when there are none: as the guest of another runtime's worker, if this is one.
     pub(crate) fn run_until(&mut self, done: impl Fn() -> bool) {
         while !done() {
-            if !self.run_while_ready(&done) && !done() {
+            if !self.run_while_ready(&done) && !done() && !self.first().skip_time() {
                 context::with_worker(|host| match host {
                     Some(host) => self.first().sleep_at(host),
-                    None => self.first().sleep(),
+                    None => {
+                        if self.first().pool.first_deadline() != NEVER {
+                            self.precise.get_or_insert_with(PreciseSleep::new);
+                        }
+                        self.first().sleep();
+                    }
                 });
                 self.first().stop_searching(); // whoever is drawn next looks into every queue
             }

@@ -8,8 +8,9 @@
 //! 3. A worker is in the list only while it holds a [`Sleeping`] token; the token outlives the entry if the worker
 //!    was chosen.
 
+use super::spin::{SpinGuard, SpinRight};
 use core::fmt;
-use ropewalk_core::prim::{AtomicBool, AtomicUsize, Lock, Ordering, Padded, fence};
+use ropewalk_core::prim::{AtomicUsize, Lock, Ordering, Padded, fence};
 
 /// How many workers a pool can have: the counts are 16 bits wide.
 pub(crate) const MAX_WORKERS: usize = u16::MAX as usize;
@@ -93,17 +94,6 @@ impl Woken {
     }
 }
 
-/// The right to spin before parking. Dropping it passes the right on.
-#[derive(Debug)]
-#[must_use = "spinning is allowed while this lives"]
-pub(crate) struct SpinGuard<'a>(&'a AtomicBool);
-
-impl Drop for SpinGuard<'_> {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Relaxed);
-    }
-}
-
 /// The sleep protocol of one pool.
 #[derive(Debug)]
 pub(crate) struct Idle {
@@ -111,7 +101,7 @@ pub(crate) struct Idle {
     counters: Padded<AtomicUsize>,
     /// Last in, first out: the one that fell asleep last is the warmest.
     sleepers: Lock<Vec<u16>>,
-    spinning: AtomicBool,
+    spinning: SpinRight,
 }
 
 impl Idle {
@@ -119,7 +109,7 @@ impl Idle {
         Self {
             counters: Padded(AtomicUsize::new(0)),
             sleepers: Lock::new(Vec::new()),
-            spinning: AtomicBool::new(false),
+            spinning: SpinRight::new(),
         }
     }
 
@@ -210,8 +200,7 @@ impl Idle {
 
     /// The right to spin for a few microseconds before sleeping: one worker of the pool has it at a time.
     pub(crate) fn try_spin(&self) -> Option<SpinGuard<'_>> {
-        let free = self.spinning.compare_exchange(false, true, Ordering::Relaxed, Ordering::Relaxed).is_ok();
-        free.then(|| SpinGuard(&self.spinning))
+        self.spinning.try_take()
     }
 
     /// Sleeper, step 1.

@@ -10,8 +10,12 @@
 //! | `ring`, `lifo`, `next`, `injector`, `entry` | the queues |
 //! | `idle`, `park`, `futex` | who sleeps, where, and whom to wake |
 //! | `slab`, `host`, `prefetch` | where tasks live and where they go when woken |
+//! | `spin` | how long it is worth to wait without sleeping |
+//! | `blocking` | threads for what would block a worker |
+//! | `timers` | which deadlines a pool has, and who is told of new ones |
 //! | `budget`, `counters` | how long a task may go on; what is counted |
 
+pub(crate) mod blocking;
 pub(crate) mod budget;
 pub(crate) mod counters;
 pub(crate) mod entry;
@@ -29,5 +33,7 @@ pub(crate) mod pool;
 mod prefetch;
 pub(crate) mod ring;
 pub(crate) mod slab;
+pub(crate) mod spin;
 pub(crate) mod station;
+mod timers;
 pub(crate) mod worker;

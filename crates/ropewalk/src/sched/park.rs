@@ -1,6 +1,6 @@
 //! Where a thread sleeps, and how it is woken wherever that is.
 //!
-//! Each sleeper owns one word with four values. The owner moves it along the solid arrows, everybody else only
+//! Each sleeper owns one word with five values. The owner moves it along the solid arrows, everybody else only
 //! along the dotted ones; each arrow is one read-modify-write, so no two of them overlap.
 //!
 //! ```text
@@ -16,31 +16,56 @@
 //!        :..............................................:
 //! ```
 //!
+//! `STANDING_BY` is to the second berth what `POLLING` is to the first, the driver's.
+//!
 //! Invariants:
 //!
 //! 1. `NOTIFIED` is a wake-up not yet consumed. It is never overwritten by the owner without being consumed:
 //!    `lie_down` only starts from `EMPTY`, and `get_up` reads what it replaces.
-//! 2. Whoever replaces `PARKED` or `POLLING` by `NOTIFIED` wakes the place named there, after the replacement.
-//! 3. `POLLING` is set by the holder of the seam only, and the seam is released after `get_up`.
+//! 2. Whoever replaces `PARKED` or the name of a berth by `NOTIFIED` wakes the place named there, after the replacement.
+//! 3. A berth's name is set by its holder only, and the berth is released after `get_up`.
 //!
 //! **An unpark between the last check and the sleep is never lost.** Take an `unpark` and the owner's next `lie_down`
 //! in the order of the word. If `unpark` comes first, `lie_down` meets `NOTIFIED`, consumes it, and the owner does not
 //! sleep (1). If it comes second, it reads the place and wakes it (2):
 //!
 //! - `PARKED`: a change of the word, then `wake`. [`Futex::wait`] does not sleep through that.
-//! - `POLLING`: [`Driver::unpark`], which is sticky. Only a `park` of the driver that returned earlier could have
-//!   consumed it; but all of those returned before the owner took the seam, hence before its `lie_down` (3), hence
+//! - a berth: [`Driver::unpark`], which is sticky. Only a `park` of its driver that returned earlier could have
+//!   consumed it; but all of those returned before the owner took the berth, hence before its `lie_down` (3), hence
 //!   before this `unpark`.
 //!
 //! In each case what the waker wrote before `unpark` is visible after `park`: `give` releases, `get_up` acquires.
 //!
 //! The `unpark` of a driver may come late, when its owner has left by itself and another worker is in there. That
 //! one returns early, which is always allowed, and has lost nothing.
+//!
+//! # Deadlines
+//!
+//! Timers publish deadlines; the one in the driver sleeps until the earliest.
+//!
+//! ```text
+//! publisher: deadline_moved                         sleeper: Berth::announce
+//!   1. (the caller published a deadline)              1. wake_at = NEVER: it may sleep for ever
+//!   2. SeqCst fence        <- barrier                 2. SeqCst fence        <- barrier
+//!   3. deadline < wake_at: unpark                     3. read all deadlines
+//!                                                     4. wake_at = the earliest; sleep until then
+//!                                                     5. awake: wake_at = 0
+//! ```
+//!
+//! The fences are in some order. If the publisher's is first, the sleeper's step 3 reads the deadline. If it is second,
+//! step 3 reads what the sleeper's step 1 wrote, or something later: `NEVER`, and it is unparked; the earliest of what was
+//! read, and it is unparked if this one is earlier; or 0, and then the sleeper has woken since, and its next step 2 comes
+//! after the publisher's fence (or step 3 would have read its next step 1), so it reads the deadline then.
+//!
+//! **Standing by.** The one in the driver leaves it when something is to be done, and may not come back for long: a task
+//! that holds its thread. So the next that goes to sleep takes the second berth, and sleeps by the same protocol until the
+//! earliest deadline is overdue by [`OVERDUE`]. If it was seen to, there is another one by then, or none.
 
 use super::futex::{Futex, Word};
 use crate::drive::Driver;
+use crate::drive::futex::FutexDriver;
 use core::time::Duration;
-use ropewalk_core::prim::{AtomicBool, Ordering, Padded, fence};
+use ropewalk_core::prim::{AtomicBool, AtomicU64, Ordering, Padded, fence};
 use std::sync::Arc;
 use std::task::Wake;
 
@@ -48,6 +73,29 @@ const EMPTY: u32 = 0;
 const PARKED: u32 = 1;
 const POLLING: u32 = 2;
 const NOTIFIED: u32 = 3;
+const STANDING_BY: u32 = 4;
+
+/// No deadline.
+pub(crate) const NEVER: u64 = u64::MAX;
+/// How long, in nanoseconds, a deadline is overdue before the one standing by sees to it.
+const OVERDUE: u64 = 10_000_000;
+
+/// Until when to sleep: in the time that deadlines are published in, and as the driver understands it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limit {
+    pub(crate) wake_at: u64,
+    pub(crate) timeout: Option<Duration>,
+}
+
+impl Limit {
+    pub(crate) const NONE: Self = Self { wake_at: NEVER, timeout: None };
+
+    /// So much later.
+    fn put_off(self, by: u64) -> Self {
+        let timeout = self.timeout.map(|timeout| timeout.saturating_add(Duration::from_nanos(by)));
+        Self { wake_at: self.wake_at.saturating_add(by), timeout }
+    }
+}
 
 /// The word with its four transitions. Nothing else touches it.
 #[derive(Debug)]
@@ -112,22 +160,28 @@ impl Parker {
         Self { token: Padded(Token::new()) }
     }
 
-    /// Sleeps until [`unpark`](Self::unpark): in the driver if it is free, else on the worker's own word. May return
-    /// early; an `unpark` since the last return makes it return at once.
+    /// Sleeps until [`unpark`](Self::unpark): in the driver if it is free, else standing by, else on the worker's own word.
+    /// May return early; an `unpark` since the last return makes it return at once.
     ///
-    /// `timeout` is asked only if the driver is taken, and after it is: the sleepers on words are not to wake when a
-    /// deadline comes, that is the polling worker's business (see [`Seam::deadline_moved`]).
-    pub(crate) fn park(&self, seam: &Seam, timeout: impl FnOnce() -> Option<Duration>) {
-        let Some(held) = seam.take() else {
+    /// `limit` is asked only if a berth is taken, and after it is: the sleepers on words are not to wake when a deadline
+    /// comes, that is the polling worker's business.
+    pub(crate) fn park(&self, seam: &Seam, limit: impl FnOnce() -> Limit) {
+        if let Some(held) = seam.polling.take() {
+            self.lie_in(held, POLLING, limit);
+        } else if let Some(held) = seam.standing_by.take() {
+            self.lie_in(held, STANDING_BY, limit);
+        } else {
             self.token.sleep(None);
-            return;
-        };
-        fence(Ordering::SeqCst); // barrier of the poller: the seam is taken, then the deadlines are read
-        let timeout = timeout();
-        if self.token.lie_down(POLLING) {
-            held.driver.park(timeout);
+        }
+    }
+
+    fn lie_in(&self, held: Held<'_>, place: u32, limit: impl FnOnce() -> Limit) {
+        let limit = held.0.announce(limit);
+        if self.token.lie_down(place) {
+            held.0.driver.park(limit.timeout);
             self.token.get_up();
         }
+        held.0.retract();
     }
 
     /// Wakes the worker wherever it sleeps, or else keeps it from sleeping the next time. `seam` is the one that it
@@ -135,7 +189,8 @@ impl Parker {
     pub(crate) fn unpark(&self, seam: &Seam) {
         match self.token.give() {
             PARKED => self.token.0.0.wake(1),
-            POLLING => seam.driver.unpark(),
+            POLLING => seam.polling.driver.unpark(),
+            STANDING_BY => seam.standing_by.driver.unpark(),
             _ => {}
         }
     }
@@ -148,63 +203,109 @@ impl Parker {
     /// What the worker is doing.
     pub(crate) fn state(&self) -> WorkerState {
         match self.token.0.0.load(Ordering::Relaxed) {
-            PARKED => WorkerState::Idle,
+            PARKED | STANDING_BY => WorkerState::Idle,
             POLLING => WorkerState::Polling,
             _ => WorkerState::Busy,
         }
     }
 }
 
-/// The driver and who has it: at most one thread at a time polls it or sleeps in it.
+/// The driver and who has it, and who stands by.
 #[derive(Debug)]
 pub(crate) struct Seam {
+    polling: Berth,
+    standing_by: Berth,
+}
+
+/// A place to sleep in until a deadline: at most one thread at a time is there.
+#[derive(Debug)]
+struct Berth {
     driver: Box<dyn Driver>,
     taken: AtomicBool,
+    /// Until when its holder sleeps; 0: it does not.
+    wake_at: AtomicU64,
+    /// By how much longer it sleeps than deadlines say.
+    put_off: u64,
 }
 
 impl Seam {
     pub(crate) fn new(driver: Box<dyn Driver>) -> Self {
-        Self { driver, taken: AtomicBool::new(false) }
+        Self {
+            polling: Berth::new(driver, 0),
+            standing_by: Berth::new(Box::new(FutexDriver::default()), OVERDUE),
+        }
     }
 
     /// Looks for events without sleeping, unless somebody has the driver: then they are seen to. True if it looked.
     pub(crate) fn poll(&self) -> bool {
-        let Some(held) = self.take() else { return false };
-        held.driver.poll();
+        let Some(held) = self.polling.take() else { return false };
+        held.0.driver.poll();
         true
     }
 
-    /// To be called after publishing a deadline that may be the earliest: whoever sleeps in the driver comes out, and
-    /// reads the deadlines again when it goes back.
-    #[allow(dead_code)] // called by the timers, when they come
-    pub(crate) fn deadline_moved(&self) {
-        fence(Ordering::SeqCst); // barrier of the publisher: the deadline is out, then the seam is looked at
-        if self.taken.load(Ordering::Relaxed) {
-            self.driver.unpark();
+    /// To be called after publishing a deadline that may be the earliest: whoever sleeps past it comes out, and reads the
+    /// deadlines again when it goes back.
+    pub(crate) fn deadline_moved(&self, deadline: u64) {
+        fence(Ordering::SeqCst); // barrier of the publisher: the deadline is out, then the sleepers are looked at
+        for berth in [&self.polling, &self.standing_by] {
+            if deadline.saturating_add(berth.put_off) < berth.wake_at.load(Ordering::Relaxed) {
+                berth.driver.unpark();
+            }
         }
+    }
+
+    /// The same for a pool whose one thread sleeps elsewhere, by [`announce`](Self::announce).
+    pub(crate) fn is_slept_past(&self, deadline: u64) -> bool {
+        fence(Ordering::SeqCst); // barrier of the publisher, as above
+        deadline < self.polling.wake_at.load(Ordering::Relaxed)
+    }
+
+    /// Sleeps elsewhere than in the driver, by the same protocol.
+    pub(crate) fn announce(&self, limit: impl FnOnce() -> Limit) -> Limit {
+        self.polling.announce(limit)
+    }
+
+    /// It does not sleep any more.
+    pub(crate) fn retract(&self) {
+        self.polling.retract();
     }
 
     /// Whether nobody has the driver just now. While that is so, somebody awake owes it a look (README.md).
     #[allow(dead_code)] // asked by the watchdog, when it comes
     pub(crate) fn is_free(&self) -> bool {
-        !self.taken.load(Ordering::Relaxed)
+        !self.polling.taken.load(Ordering::Relaxed)
+    }
+}
+
+impl Berth {
+    fn new(driver: Box<dyn Driver>, put_off: u64) -> Self {
+        Self { driver, taken: AtomicBool::new(false), wake_at: AtomicU64::new(0), put_off }
     }
 
     fn take(&self) -> Option<Held<'_>> {
         let free = self.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok();
-        free.then(|| Held { driver: &*self.driver, taken: &self.taken })
+        free.then(|| Held(self))
+    }
+
+    fn announce(&self, limit: impl FnOnce() -> Limit) -> Limit {
+        self.wake_at.store(NEVER, Ordering::Relaxed);
+        fence(Ordering::SeqCst); // barrier of the sleeper: it is announced, then the deadlines are read
+        let limit = limit().put_off(self.put_off);
+        self.wake_at.store(limit.wake_at, Ordering::Relaxed);
+        limit
+    }
+
+    fn retract(&self) {
+        self.wake_at.store(0, Ordering::Relaxed);
     }
 }
 
-/// The right to poll the driver and to sleep in it. Dropping it gives the driver back.
-struct Held<'a> {
-    driver: &'a dyn Driver,
-    taken: &'a AtomicBool,
-}
+/// The right to poll a driver and to sleep in it. Dropping it gives it back.
+struct Held<'a>(&'a Berth);
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        self.taken.store(false, Ordering::Release);
+        self.0.taken.store(false, Ordering::Release);
     }
 }
 

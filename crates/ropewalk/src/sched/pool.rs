@@ -18,12 +18,13 @@ use super::station::{Station, Status};
 use super::worker::Worker;
 use crate::context;
 use crate::drive::futex::FutexDriver;
+use crate::drive::time::{Lease, Shard};
 use crate::runtime::{Config, Shared};
 use ropewalk_core::prim::real::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
 use ropewalk_core::prim::{Lock, fence};
 use ropewalk_core::task::Runnable;
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Waker};
 
 /// Who is there, and who waits for that to change. Everything here is cold.
@@ -41,6 +42,12 @@ pub(crate) struct Pool {
     pub(crate) injector: Injector<Runnable>,
     pub(crate) idle: Idle,
     pub(crate) seam: Seam,
+    /// Timers of threads that are no workers.
+    pub(crate) timers: Lease,
+    /// Itself, for shards and clocks to call.
+    pub(super) this: Weak<Pool>,
+    /// Called by a clock that is moved; made when first needed.
+    pub(super) clock_moved: OnceLock<Waker>,
     pub(crate) depot: Depot,
     pub(crate) census: Lock<Census>,
     stations: Box<[OnceLock<Arc<Station>>]>,
@@ -62,12 +69,15 @@ pub(crate) struct Pool {
 impl Pool {
     pub(crate) fn new(name: &str, runtime: &Arc<Shared>, most_workers: usize, hosted: bool) -> Arc<Self> {
         let config = runtime.config.clone();
-        Arc::new(Self {
+        Arc::new_cyclic(|this: &Weak<Self>| Self {
             name: name.to_owned(),
             runtime: runtime.clone(),
             injector: Injector::new(),
             idle: Idle::new(),
             seam: Seam::new(Box::new(FutexDriver::default())),
+            timers: Lease::new(this.clone(), config.clock.id()),
+            this: this.clone(),
+            clock_moved: OnceLock::new(),
             depot: Depot::new(),
             census: Lock::new(Census::default()),
             stations: (0..most_workers).map(|_| OnceLock::new()).collect(),
@@ -116,7 +126,7 @@ impl Pool {
         }
     }
 
-    fn unpark(&self, worker: usize) {
+    pub(super) fn unpark(&self, worker: usize) {
         // A hosted pool has one thread, which sleeps for all of its workers at the first.
         let worker = if self.hosted { 0 } else { worker };
         self.station(worker).parker.unpark(&self.seam);
@@ -159,7 +169,10 @@ impl Pool {
     }
 
     fn station(&self, index: usize) -> &Arc<Station> {
-        self.stations[index].get_or_init(|| Arc::new(Station::new(index, self.config.queue_capacity)))
+        self.stations[index].get_or_init(|| {
+            let timers = Lease::new(self.this.clone(), self.config.clock.id());
+            Arc::new(Station::new(index, self.config.queue_capacity, timers))
+        })
     }
 
     /// Workers that take work.
@@ -368,6 +381,7 @@ impl Pool {
         self.gate.advance(Phase::Closed);
         fence(SeqCst); // between the phase and the look into the queue
         self.refuse_late();
+        self.shards().for_each(Shard::close);
         self.runtime.forget_pool(self);
         self.depot.seal(self);
     }

@@ -9,6 +9,7 @@ use super::lifo;
 use super::park::Parker;
 use super::ring::{self, Producer, Stealer};
 use super::slab::Cache;
+use crate::drive::time::Lease;
 use ropewalk_core::prim::Lock;
 use ropewalk_core::prim::real::{AtomicU8, AtomicUsize, Ordering::*};
 use ropewalk_core::task::Runnable;
@@ -33,6 +34,8 @@ pub(crate) struct Station {
     pub(crate) inbox: Injector<Runnable>,
     pub(crate) parker: Parker,
     pub(crate) counters: Counters,
+    /// Timers first polled here.
+    pub(crate) timers: Lease,
     /// Pinned tasks alive and fibres parked here.
     pub(crate) pinned: AtomicUsize,
     pub(crate) parked: AtomicUsize,
@@ -48,7 +51,7 @@ pub(crate) struct Kit {
 }
 
 impl Station {
-    pub(crate) fn new(index: usize, queue_capacity: usize) -> Self {
+    pub(crate) fn new(index: usize, queue_capacity: usize, timers: Lease) -> Self {
         let (ring, stealer) = ring::ring(queue_capacity);
         let (slot, thief) = lifo::slot();
         Self {
@@ -58,6 +61,7 @@ impl Station {
             inbox: Injector::new(),
             parker: Parker::new(),
             counters: Counters::default(),
+            timers,
             pinned: AtomicUsize::new(0),
             parked: AtomicUsize::new(0),
             status: AtomicU8::new(Status::Vacant as u8),

@@ -18,6 +18,7 @@
 mod follow;
 mod frame;
 mod rest;
+mod timers;
 
 pub(crate) use frame::Frame;
 
@@ -28,8 +29,10 @@ use super::lifo::Sighting;
 use super::next::Next;
 use super::pool::Pool;
 use super::slab::Cache;
+use super::spin::SpinCredit;
 use super::station::{Kit, Station};
 use super::{host, ring};
+use crate::thread::Holds;
 use ropewalk_core::task::{Header, Ran, Runnable, TaskId};
 use std::alloc::Layout;
 use std::cell::{Cell, RefCell, UnsafeCell};
@@ -62,6 +65,10 @@ pub(crate) struct Worker {
     /// Polls until the next look outside.
     until_look: Cell<u32>,
     streak: Cell<u32>,
+    /// A woken task goes to the LIFO slot.
+    slot_open: Cell<bool>,
+    /// Tasks are being woken by the batch: others are told once, at the end.
+    in_batch: Cell<bool>,
     random: Cell<u64>,
     ids: Cell<(u64, u64)>,
     /// Others that may be robbed, and what this thief saw of their LIFO slots.
@@ -78,7 +85,7 @@ pub(crate) struct Worker {
     /// How many of them local queue and inbox have room for.
     room_for_pinned: Cell<usize>,
     /// How well spinning paid off lately.
-    spin_credit: Cell<i32>,
+    spin_credit: SpinCredit,
     /// How often in a row little was to be had elsewhere; below zero: how often not to wait for more.
     small_hauls: Cell<i32>,
     /// The loop goes back to the trampoline after this task.
@@ -115,6 +122,8 @@ impl Worker {
             local: UnsafeCell::default(),
             cache: UnsafeCell::new(cache),
             streak: Cell::new(0),
+            slot_open: Cell::new(pool.config.lifo_slot),
+            in_batch: Cell::new(false),
             random: Cell::new(pool.config.random(station.index as u64)),
             ids: Cell::new((0, 0)),
             peers: RefCell::default(),
@@ -124,7 +133,7 @@ impl Worker {
             watching: Cell::new(false),
             pinned: Cell::new(0),
             room_for_pinned: Cell::new(0),
-            spin_credit: Cell::new(1),
+            spin_credit: SpinCredit::new(),
             small_hauls: Cell::new(0),
             leave: Cell::new(false),
             single: Cell::new(false),
@@ -291,6 +300,7 @@ impl Worker {
         self.frame.current.set(Some(task.as_raw()));
         self.frame.budget.set(super::budget::BUDGET);
         self.frame.yielded.set(false);
+        self.frame.holds.set(Holds::default());
         let ran =
             if self.watching.get() { self.run_watched(task) } else { task.run_with(&self.frame.yielded) };
         self.frame.current.set(None);
@@ -358,9 +368,9 @@ impl Worker {
         if self.retiring.get() {
             return self.pool.inject(task);
         }
-        if !self.pool.config.lifo_slot {
+        if !self.slot_open.get() {
             self.push_ring(task);
-            return self.notify_others();
+            return if self.in_batch.get() { () } else { self.notify_others() };
         }
         // Alone in the slot it is this worker's next task: no reason to wake anybody for it.
         if let Some(older) = self.next.put(task) {

@@ -2,6 +2,7 @@
 
 use super::{park_thread, refuse_if_in_task, wait};
 use crate::context;
+use crate::local::Lent;
 use crate::runtime::Handle;
 use crate::sched::host::{Order, Ticket, make};
 use crate::sched::hosted::{Driving, Seat, Taken};
@@ -99,10 +100,12 @@ fn drive<F: Future>(runtime: &Handle, seat: &Seat, mut future: Pin<&mut F>) -> F
 /// The root becomes a pinned task of the first worker, so that it is scheduled like everything else.
 fn drive_root<F: Future>(runtime: &Handle, mut driving: Driving<'_>, mut future: Pin<&mut F>) -> F::Output {
     let worker: *const Worker = driving.first();
+    let lent = Lent::from_here();
     let body = poll_fn(|cx: &mut Context<'_>| {
         // SAFETY: the seat, and with it the worker, is held until the root is over.
         let leave = LeaveUnlessPending(unsafe { &*worker });
-        let polled = future.as_mut().poll(cx);
+        // SAFETY: the caller of `block_on` stands still until the root is over.
+        let polled = unsafe { lent.within(|| future.as_mut().poll(cx)) };
         if polled.is_pending() {
             std::mem::forget(leave);
         }

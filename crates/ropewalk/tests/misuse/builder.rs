@@ -20,7 +20,7 @@ fn refused(builder: Builder) -> (&'static str, String, String) {
 #[test]
 fn each_knob_just_outside_its_range() {
     type Set = fn(Builder, usize) -> Builder;
-    let knobs: [(&str, Set, &[usize], &str); 6] = [
+    let knobs: [(&str, Set, &[usize], &str); 9] = [
         ("worker_threads", |builder, n| builder.worker_threads(n), &[1025, usize::MAX], "1 to 1024"),
         ("hosted_workers", |builder, n| builder.hosted_workers(n), &[0, 1025, usize::MAX], "1 to 1024"),
         ("queue_capacity", |builder, n| builder.queue_capacity(n), &[0, 3, 65_537, usize::MAX], "4 to 65536"),
@@ -39,6 +39,19 @@ fn each_knob_just_outside_its_range() {
         (
             "strand_stack_size",
             |builder, n| builder.strand_stack_size(n),
+            &[0, 32_767, (1 << 40) + 1, usize::MAX],
+            "32768 to 1099511627776",
+        ),
+        (
+            "blocking_threads (max)",
+            |builder, n| builder.blocking_threads(0, n),
+            &[0, 65_537, usize::MAX],
+            "1 to 65536",
+        ),
+        ("blocking_threads (min)", |builder, n| builder.blocking_threads(n, 3), &[4, usize::MAX], "0 to 3"),
+        (
+            "blocking_stack_size",
+            |builder, n| builder.blocking_stack_size(n),
             &[0, 32_767, (1 << 40) + 1, usize::MAX],
             "32768 to 1099511627776",
         ),

@@ -1,6 +1,6 @@
 //! Races of a cancellation: against the poll and against the end.
 
-use super::lab::{Bench, Lab, Value, ask, run};
+use super::lab::{Bench, Lab, Obliging, Value, ask, run};
 use super::watch::Note;
 use crate::prim::real::Ordering::Relaxed as Count;
 use crate::prim::{Arc, model, thread};
@@ -98,6 +98,36 @@ fn model_cancel_against_complete() {
             Poll::Ready(Ok(5)) => bench.assert_outputs(1),
             Poll::Ready(Err(TaskError::Cancelled)) => {
                 bench.assert_outputs(0);
+                assert_eq!(bench.tally.polls.load(Count), 0, "only a task that has not run can be cancelled");
+            }
+            end => panic!("{end:?}"),
+        }
+        bench.assert_gone();
+    });
+}
+
+// A queued task is cancelled while somebody takes it out of the queue to run it: it is not queued any more when `cancel`
+// returns, and if it was taken out by the cancellation its end is there already.
+//
+// mutation: cancel-leaves-it-in-the-queue
+// - in crates/core/src/task/handle.rs: `unsafe { (self.header().vtable.withdraw)(self.0) }`
+// + `{}`
+#[test]
+fn model_cancel_against_the_queue() {
+    model(|| {
+        let bench = Bench::new();
+        let (runnable, mut handle) = bench.short::<Obliging>();
+        runnable.schedule();
+        let other = {
+            let bench = bench.clone();
+            thread::spawn(move || bench.next().map(run).is_some())
+        };
+        handle.cancel();
+        assert_eq!(bench.queued(), 0, "it is withdrawn, or somebody has it");
+        let taken = other.join().unwrap();
+        match ask(&mut handle) {
+            Poll::Ready(Ok(5)) => assert!(taken, "nobody ran it"),
+            Poll::Ready(Err(TaskError::Cancelled)) => {
                 assert_eq!(bench.tally.polls.load(Count), 0, "only a task that has not run can be cancelled");
             }
             end => panic!("{end:?}"),

@@ -239,6 +239,48 @@ unsafe impl<const FINDS: bool, const KEEPS: bool> Host for Lab<FINDS, KEEPS> {
     }
 }
 
+/// As [`Lab`], and it takes cancelled tasks out of its queue.
+pub(super) struct Obliging;
+
+// SAFETY: as for `Lab`; what is taken out of the queue is dropped.
+unsafe impl Host for Obliging {
+    type Extra = Mark;
+    const KIND: u8 = 8;
+    const FINDS_TASKS: bool = true;
+
+    fn schedule(task: Runnable) {
+        Lab::<true, true>::schedule(task);
+    }
+
+    fn withdraw(task: NonNull<Header>) {
+        // SAFETY: the caller keeps the task alive.
+        let bench = unsafe { Header::extra::<Self>(task).as_ref() }.bench.clone();
+        bench.witness.used();
+        let mut queue = bench.queue.lock();
+        let at = queue.iter().position(|queued| queued.as_raw() == task);
+        let withdrawn = at.and_then(|at| queue.remove(at));
+        drop(queue);
+        drop(withdrawn);
+    }
+
+    fn keeps_itself_alive(task: NonNull<Header>) -> bool {
+        Lab::<true, true>::keeps_itself_alive(task)
+    }
+
+    unsafe fn dealloc(task: NonNull<Header>, layout: Layout) {
+        // SAFETY: passed on to the caller.
+        unsafe { Lab::<true, true>::dealloc(task, layout) }
+    }
+
+    fn name(extra: &Mark) -> Option<&str> {
+        Lab::<true, true>::name(extra)
+    }
+
+    fn unhandled(task: NonNull<Header>, panic: PanicInfo) {
+        Lab::<true, true>::unhandled(task, panic);
+    }
+}
+
 #[derive(Clone, Copy)]
 enum Part {
     Body,

@@ -133,6 +133,7 @@ impl World {
                 assert!(!YIELDED.get(), "the flag is left for the next task");
             }
             DropRunnable => drop(self.bench.next().expect("queued")),
+            RefuseRunnable => self.bench.next().expect("queued").refuse(),
             CancelRunnable => {
                 let runnable = self.bench.next().expect("queued");
                 runnable.cancel(true);
@@ -161,6 +162,7 @@ impl World {
             Ok(_) => End::Value,
             Err(TaskError::Cancelled) => End::Cancelled,
             Err(TaskError::Shutdown) => End::Shutdown,
+            Err(TaskError::NoThread) => End::NoThread,
             Err(TaskError::Panicked(panic)) => End::Panicked(known(panic.message())),
         });
         let _panic_of_the_test = catch_unwind(AssertUnwindSafe(|| drop(end)));

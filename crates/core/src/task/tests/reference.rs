@@ -17,6 +17,7 @@ use Step::*;
 pub(super) enum Op {
     Run,
     DropRunnable,
+    RefuseRunnable,
     CancelRunnable,
     Wake,
     WakeAndDrop,
@@ -29,9 +30,10 @@ pub(super) enum Op {
 }
 use Op::*;
 
-pub(super) const OPS: [Op; 11] = [
+pub(super) const OPS: [Op; 12] = [
     Run,
     DropRunnable,
+    RefuseRunnable,
     CancelRunnable,
     Wake,
     WakeAndDrop,
@@ -59,6 +61,7 @@ pub(super) enum End {
     Value,
     Cancelled,
     Shutdown,
+    NoThread,
     Panicked(&'static str),
 }
 
@@ -110,7 +113,7 @@ impl Model {
 
     pub(super) fn possible(&self, op: Op) -> bool {
         match op {
-            Run | DropRunnable | CancelRunnable => self.place == Place::Queued,
+            Run | DropRunnable | RefuseRunnable | CancelRunnable => self.place == Place::Queued,
             Wake | WakeAndDrop | DropWaker | Shutdown => self.waker,
             Sweep => self.case.finds,
             Cancel | Take | DropHandle => self.handle,
@@ -121,6 +124,7 @@ impl Model {
         match op {
             Run => self.run(),
             DropRunnable => self.end(self.cancelled.unwrap_or(End::Cancelled)),
+            RefuseRunnable => self.end(End::NoThread),
             CancelRunnable => self.cancel(End::Shutdown),
             Wake => self.wake(),
             WakeAndDrop => {

@@ -68,7 +68,7 @@ fn errors_say_what_happened() {
 fn panic_with(payload: impl Any + Send, name: Option<&str>) -> TaskError {
     let id = TaskId::new(NonZeroU64::new(9).unwrap());
     let here = std::panic::Location::caller();
-    TaskError::Panicked(PanicInfo::new(Box::new(payload), id, name, here))
+    TaskError::Panicked(PanicInfo::new(Box::new(payload), ("task", id), name, here))
 }
 
 #[test]

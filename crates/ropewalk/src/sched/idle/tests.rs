@@ -5,7 +5,7 @@
 
 use super::*;
 use crate::drive::{Driver, futex::FutexDriver};
-use crate::sched::park::{Parker, Seam};
+use crate::sched::park::{Limit, Parker, Seam};
 use ropewalk_core::prim::{self, thread};
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,7 +82,7 @@ impl Pool {
         match self.idle.sleep(me, searching, || self.any_work()) {
             Err(awake) => awake.searching(),
             Ok(sleeping) => {
-                self.parkers[me].park(&self.seam, || None);
+                self.parkers[me].park(&self.seam, || Limit::NONE);
                 self.idle.leave_sleep(sleeping).searching()
             }
         }
@@ -197,7 +197,7 @@ fn model_the_last_searcher_hands_on() {
         let searcher = pool.spawn_worker(0, searching);
         let there = pool.clone();
         let sleeper = thread::spawn(move || {
-            there.parkers[1].park(&there.seam, || None);
+            there.parkers[1].park(&there.seam, || Limit::NONE);
             let searching = there.idle.leave_sleep(asleep).searching();
             there.worker(1, searching);
         });
@@ -289,7 +289,7 @@ fn model_a_retiring_poller_leaves_the_driver_to_a_sleeper() {
         let pool = Pool::new();
         let retiring = pool.clone();
         let poller = thread::spawn(move || {
-            retiring.parkers[0].park(&retiring.seam, || None);
+            retiring.parkers[0].park(&retiring.seam, || Limit::NONE);
             retiring.wake_one();
         });
         let worker = pool.spawn_worker(1, None);

@@ -15,7 +15,7 @@ fn unpark_races_with_park(seam: Seam) {
     let there = shared.clone();
     let worker = thread::spawn(move || {
         let (parker, seam, value) = &*there;
-        parker.park(seam, || None);
+        parker.park(seam, || Limit::NONE);
         assert_eq!(value.load(Ordering::Relaxed), 1, "what was written before unpark");
         assert_eq!(parker.state(), WorkerState::Busy);
     });
@@ -41,16 +41,16 @@ fn unpark_races_with_park(seam: Seam) {
 fn model_unpark_races_with_park_on_the_word() {
     prim::model(|| {
         let seam = seam();
-        core::mem::forget(seam.take()); // somebody else has the driver
+        core::mem::forget((seam.polling.take(), seam.standing_by.take())); // others have them
         unpark_races_with_park(seam);
     });
 }
 
 // mutation: polling-owner-not-woken
-// - in crates/ropewalk/src/sched/park.rs: `POLLING => seam.driver.unpark(),`
+// - in crates/ropewalk/src/sched/park.rs: `POLLING => seam.polling.driver.unpark(),`
 // + `POLLING => {}`
 // mutation: polling-not-announced
-// - in crates/ropewalk/src/sched/park.rs: `if self.token.lie_down(POLLING) {`
+// - in crates/ropewalk/src/sched/park.rs: `if self.token.lie_down(place) {`
 // + `if self.token.lie_down(PARKED) {`
 #[test]
 fn model_unpark_races_with_park_in_the_driver() {
@@ -60,10 +60,10 @@ fn model_unpark_races_with_park_in_the_driver() {
 /// Two workers go to sleep, one of them in the driver, and leave it to each other as they come and go. The wake-up
 /// meant for one never stays with the other.
 // mutation: driver-not-given-back
-// - in crates/ropewalk/src/sched/park.rs: `self.taken.store(false, Ordering::Release);`
-// + `let _ = self.taken;`
+// - in crates/ropewalk/src/sched/park.rs: `self.0.taken.store(false, Ordering::Release);`
+// + `let _ = self.0;`
 // mutation: second-poller-loses-its-place
-// - in crates/ropewalk/src/sched/park.rs: `POLLING => seam.driver.unpark(),`
+// - in crates/ropewalk/src/sched/park.rs: `POLLING => seam.polling.driver.unpark(),`
 // + `POLLING => self.token.0.0.wake(1),`
 #[test]
 fn model_each_of_two_sleepers_is_woken() {
@@ -78,7 +78,7 @@ fn model_each_of_two_sleepers_is_woken() {
             thread::spawn(move || {
                 let (parkers, seam, woken) = &*there;
                 while !woken[me].load(Ordering::Relaxed) {
-                    parkers[me].park(seam, || None);
+                    parkers[me].park(seam, || Limit::NONE);
                 }
             })
         });
@@ -116,8 +116,8 @@ impl Driver for Counting {
 }
 
 // mutation: driver-given-back-without-release
-// - in crates/ropewalk/src/sched/park.rs: `self.taken.store(false, Ordering::Release);`
-// + `self.taken.store(false, Ordering::Relaxed);`
+// - in crates/ropewalk/src/sched/park.rs: `self.0.taken.store(false, Ordering::Release);`
+// + `self.0.taken.store(false, Ordering::Relaxed);`
 // mutation: driver-taken-without-acquire
 // - in crates/ropewalk/src/sched/park.rs: `self.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok();`
 // + `self.taken.compare_exchange(false, true, Ordering::Relaxed, Ordering::Relaxed).is_ok();`
@@ -135,7 +135,7 @@ fn model_one_thread_at_a_time_is_in_the_driver() {
             there.poll();
         });
         seam.poll();
-        parker.park(&seam, || None); // has a token, so it cannot sleep wherever it would
+        parker.park(&seam, || Limit::NONE); // has a token, so it cannot sleep wherever it would
         worker.join().unwrap();
         assert!(seam.poll());
     });
@@ -157,29 +157,86 @@ impl Driver for Impatient {
     }
 }
 
-/// A deadline is published while a worker goes to sleep in the driver: it reads the deadline, or it is got out.
-// mutation: poller-without-barrier
-// - in crates/ropewalk/src/sched/park.rs: `fence(Ordering::SeqCst); // barrier of the poller: the seam is taken, then the deadlines are read`
+/// A deadline is published while a worker goes to sleep, in the driver or standing by: it reads the deadline, or it is got
+/// out.
+fn a_new_deadline_races_with(seam: Seam) {
+    let shared = Arc::new((seam, AtomicU64::new(NEVER)));
+    let there = shared.clone();
+    let sleeper = thread::spawn(move || {
+        let (seam, next) = &*there;
+        Parker::new().park(seam, || {
+            let wake_at = next.load(Ordering::Relaxed);
+            Limit { wake_at, timeout: (wake_at != NEVER).then_some(Duration::ZERO) }
+        });
+    });
+    let (seam, next) = &*shared;
+    next.store(5, Ordering::Release);
+    seam.deadline_moved(5);
+    sleeper.join().unwrap();
+}
+
+// mutation: sleeper-without-barrier
+// - in crates/ropewalk/src/sched/park.rs: `fence(Ordering::SeqCst); // barrier of the sleeper: it is announced, then the deadlines are read`
 // + `fence(Ordering::Acquire);`
 // mutation: publisher-without-barrier
-// - in crates/ropewalk/src/sched/park.rs: `fence(Ordering::SeqCst); // barrier of the publisher: the deadline is out, then the seam is looked at`
+// - in crates/ropewalk/src/sched/park.rs: `fence(Ordering::SeqCst); // barrier of the publisher: the deadline is out, then the sleepers are looked at`
 // + `fence(Ordering::Release);`
-// mutation: publisher-does-not-wake
-// - in crates/ropewalk/src/sched/park.rs: `if self.taken.load(Ordering::Relaxed) {`
-// + `if false {`
+// mutation: sleeper-not-announced
+// - in crates/ropewalk/src/sched/park.rs: `self.wake_at.store(NEVER, Ordering::Relaxed);`
+// + ``
 #[test]
 fn model_a_new_deadline_races_with_the_poller() {
+    prim::model(|| a_new_deadline_races_with(Seam::new(Box::new(Impatient::default()))));
+}
+
+// mutation: the-one-standing-by-is-not-told
+// - in crates/ropewalk/src/sched/park.rs: `for berth in [&self.polling, &self.standing_by] {`
+// + `for berth in [&self.polling] {`
+// mutation: the-one-standing-by-has-no-name
+// - in crates/ropewalk/src/sched/park.rs: `STANDING_BY => seam.standing_by.driver.unpark(),`
+// + `STANDING_BY => {}`
+#[test]
+fn model_a_new_deadline_and_an_unpark_race_with_the_one_standing_by() {
     prim::model(|| {
-        let shared = Arc::new((Seam::new(Box::new(Impatient::default())), AtomicBool::new(false)));
+        let mut seam = seam();
+        seam.standing_by.driver = Box::new(Impatient::default());
+        core::mem::forget(seam.polling.take());
+        a_new_deadline_races_with(seam);
+        let seam = self::seam();
+        core::mem::forget(seam.polling.take());
+        unpark_races_with_park(seam);
+    });
+}
+
+/// The poller sleeps until one deadline while an earlier one and a later one are published: it never sleeps past the
+/// earliest, and is not disturbed for the later one.
+// mutation: poller-does-not-say-until-when
+// - in crates/ropewalk/src/sched/park.rs: `self.wake_at.store(limit.wake_at, Ordering::Relaxed);`
+// + `self.wake_at.store(0, Ordering::Relaxed);`
+// mutation: poller-is-told-of-later-deadlines-only
+// - in crates/ropewalk/src/sched/park.rs: `if deadline.saturating_add(berth.put_off) < berth.wake_at.load(Ordering::Relaxed) {`
+// + `if deadline.saturating_add(berth.put_off) > berth.wake_at.load(Ordering::Relaxed) {`
+#[test]
+fn model_an_earlier_deadline_gets_the_poller_out() {
+    /// Takes only deadline 1 for one that is over.
+    fn limit(next: &AtomicU64) -> Limit {
+        let wake_at = next.load(Ordering::Relaxed);
+        Limit { wake_at, timeout: (wake_at == 1).then_some(Duration::ZERO) }
+    }
+    prim::model(|| {
+        let shared = Arc::new((Seam::new(Box::new(Impatient::default())), AtomicU64::new(10)));
         let there = shared.clone();
-        let poller = thread::spawn(move || {
-            let (seam, due) = &*there;
-            Parker::new().park(seam, || due.load(Ordering::Relaxed).then_some(Duration::ZERO));
+        let sleeper = thread::spawn(move || {
+            let (seam, next) = &*there;
+            while next.load(Ordering::Relaxed) != 1 {
+                Parker::new().park(seam, || limit(next));
+            }
         });
-        let (seam, due) = &*shared;
-        due.store(true, Ordering::Release);
-        seam.deadline_moved();
-        poller.join().unwrap();
+        let (seam, next) = &*shared;
+        seam.deadline_moved(20);
+        next.store(1, Ordering::Release);
+        seam.deadline_moved(1);
+        sleeper.join().unwrap();
     });
 }
 
@@ -223,13 +280,16 @@ mod on_this_machine {
     }
 
     #[test]
-    fn the_first_to_sleep_polls_and_the_second_is_idle() {
-        let (parkers, seam) = ([Parker::new(), Parker::new()], seam());
+    fn the_first_to_sleep_polls_and_the_others_are_idle() {
+        let (parkers, seam) = ([Parker::new(), Parker::new(), Parker::new()], seam());
         thread::scope(|scope| {
-            scope.spawn(|| parkers[0].park(&seam, || None));
+            scope.spawn(|| parkers[0].park(&seam, || Limit::NONE));
             until(&parkers[0], WorkerState::Polling);
-            scope.spawn(|| parkers[1].park(&seam, || unreachable!("it has no driver to sleep in")));
+            scope.spawn(|| parkers[1].park(&seam, || Limit::NONE));
             until(&parkers[1], WorkerState::Idle);
+            scope.spawn(|| parkers[2].park(&seam, || unreachable!("both berths are taken")));
+            until(&parkers[2], WorkerState::Idle);
+            parkers[2].unpark(&seam);
             assert!(!seam.poll(), "the driver is seen to");
             parkers[1].unpark(&seam);
             until(&parkers[1], WorkerState::Busy);
@@ -242,7 +302,8 @@ mod on_this_machine {
 
     #[test]
     fn a_deadline_ends_the_sleep_in_the_driver() {
-        Parker::new().park(&seam(), || Some(Duration::from_millis(1)));
+        let limit = || Limit { wake_at: 1, timeout: Some(Duration::from_millis(1)) };
+        Parker::new().park(&seam(), limit);
     }
 
     #[test]

@@ -11,7 +11,8 @@ use std::sync::atomic::Ordering;
 impl Worker {
     /// What a worker does now and then, and before it rests: polls the driver and follows the pool's changes.
     pub(super) fn look_around(&self) {
-        let _polled = self.pool.seam.poll();
+        let polled = self.pool.seam.poll();
+        self.see_to_timers(polled);
         let epoch = self.pool.epoch();
         if epoch != self.epoch.get() {
             self.epoch.set(epoch);

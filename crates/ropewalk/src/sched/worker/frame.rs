@@ -1,7 +1,9 @@
 //! What belongs to the task that runs now, not to the worker.
 
 use super::super::budget::BUDGET;
+use crate::local::Locals;
 use crate::runtime::Handle;
+use crate::thread::Holds;
 use crate::wait::HandlerStack;
 use crate::{context, strand};
 use ropewalk_core::task::Header;
@@ -16,6 +18,8 @@ pub(crate) struct Frame {
     /// The task asked to go behind everything else when its poll ends.
     pub(crate) yielded: Cell<bool>,
     pub(crate) handlers: HandlerStack,
+    pub(crate) locals: Locals,
+    pub(crate) holds: Holds,
     /// The runtimes that a parked stack had entered; while it runs, `context` has them.
     entered: Vec<Handle>,
     /// The strand whose stack this is.
@@ -29,6 +33,8 @@ impl Frame {
             budget: Cell::new(BUDGET),
             yielded: Cell::new(self.yielded.take()),
             handlers: self.handlers.take(),
+            locals: self.locals.take(),
+            holds: self.holds.take(),
             entered: context::go_away(),
             strand: Cell::new(self.strand.take()),
         }
@@ -39,6 +45,8 @@ impl Frame {
         self.budget.set(frame.budget.get());
         self.yielded.set(frame.yielded.get());
         self.handlers.set(frame.handlers);
+        self.locals.set(frame.locals);
+        self.holds.set(frame.holds);
         context::come_back(frame.entered);
         self.strand.set(frame.strand.get());
     }

@@ -1,10 +1,9 @@
 //! What a worker does when there is nothing to do: spin a little, then sleep. The protocol is in `../README.md`.
 
+use super::super::park::Limit;
 use super::Worker;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// The longest spin before sleeping.
-const SPIN: Duration = Duration::from_micros(4);
 /// A haul of tasks from elsewhere that is worth the trip.
 const HAUL: usize = 64;
 /// After so many small hauls in a row it may be better to wait a little.
@@ -44,7 +43,7 @@ impl Worker {
     pub(crate) fn sleep_at(&self, host: &Worker) {
         self.sleep_by(|| {
             self.station.counters.parks.bump();
-            crate::wait::wait_shielded(host, |cx| self.pool.poll_guest(&self.station, cx));
+            self.pool.sleep_as_guest(&self.station, host);
             self.station.counters.wakes.bump();
         });
     }
@@ -63,7 +62,10 @@ impl Worker {
 
     /// Sleeps for a while, or until something is sent here.
     pub(crate) fn nap(&self, at_most: Duration) {
-        self.station.parker.park(&self.pool.seam, || Some(at_most));
+        self.station.parker.park(&self.pool.seam, || {
+            let limit = self.pool.limit();
+            Limit { timeout: Some(limit.timeout.map_or(at_most, |limit| limit.min(at_most))), ..limit }
+        });
     }
 
     /// Ends a search without having found anything.
@@ -79,7 +81,8 @@ impl Worker {
             hook();
         }
         self.station.counters.parks.bump();
-        self.station.parker.park(&self.pool.seam, || None);
+        self.station.parker.park(&self.pool.seam, || self.pool.limit());
+        self.until_look.set(0); // it may have been a deadline
         self.station.counters.wakes.bump();
         if let Some(hook) = &hooks.on_thread_unpark {
             hook();
@@ -146,9 +149,7 @@ impl Worker {
 
     /// One worker of the pool may spin, for a few microseconds, while that pays off: a cross-core wake-up costs more.
     fn spin(&self) -> bool {
-        let credit = self.spin_credit.get();
-        if credit <= 0 {
-            self.spin_credit.set(if credit <= -16 { 1 } else { credit - 1 });
+        if !self.spin_credit.allows() {
             return false;
         }
         // A spinner counts as a searcher, so submitters need not wake anybody.
@@ -159,20 +160,10 @@ impl Worker {
         self.searching.set(Some(searching));
         let Some(_right) = self.pool.idle.try_spin() else { return false };
         self.station.counters.spins.bump();
-        let until = Instant::now() + SPIN;
-        let found = loop {
-            if self.any_work() {
-                break true;
-            }
-            if Instant::now() >= until {
-                break false;
-            }
-            (0..8).for_each(|_| std::hint::spin_loop());
-        };
+        let found = self.spin_credit.spin(|| self.any_work());
         if found {
             self.station.counters.spin_hits.bump();
         }
-        self.spin_credit.set(if found { (credit + 1).min(8) } else { credit - 1 });
         found || self.rob_stale_slot()
     }
 }

@@ -1,0 +1,422 @@
+//! A hierarchical timing wheel: deadlines go in, what has expired comes out. It knows no clock; whoever uses it says what
+//! time it is.
+//!
+//! Deadlines are plain numbers, as a rule nanoseconds. A *tick* is `2^GRAIN` of them. There are [`LEVELS`] levels of 64
+//! slots: a slot of level 0 holds the entries of one tick, a slot of the next level those of 64 ticks, and so on. The exact
+//! deadline stays in the entry, and within a tick entries come out by it: the grain decides what the wheel costs, not how
+//! precise it is.
+//!
+//! | operation | cost |
+//! |---|---|
+//! | [`register`](Wheel::register), [`cancel`](Wheel::cancel) | constant |
+//! | [`advance`](Wheel::advance) | per entry, at most one move for each level, and its share of sorting one tick; empty stretches cost nothing |
+//! | [`next_deadline`](Wheel::next_deadline) | a look at a bounded number of entries |
+//!
+//! # Invariants
+//!
+//! Digits are those of a tick written to the base 64; `elapsed` is the tick up to which time has passed.
+//!
+//! - **H1** An entry lies where [`Wheel::place_of`] says, computed from its deadline and `elapsed`: at the level of the
+//!   highest digit in which its tick differs from `elapsed`, in the slot of its own digit there; beyond the last level in
+//!   `far`. A tick that has passed counts as `elapsed` itself.
+//! - **H2** `elapsed` moves only to a tick before the start of every occupied slot, or onto the start of the first one,
+//!   which is then emptied at once if its level is not 0. Both keep H1 for everything else: no digit above an entry's
+//!   level changes, and its own stays the larger one.
+//! - **H3** So everything in a lower level comes before everything in a higher one, and in a level a lower slot before a
+//!   higher one; the first entry is in the first occupied slot, which two bit scans find.
+//! - **H4** A bit of `occupied` is set exactly when its slot is not empty.
+//! - **H5** Entries with the same deadline come out in the order in which they were registered: lists are first in first
+//!   out, a slot is emptied downwards front to back before anything newer can be put below it (H2), and sorting is stable.
+//! - **H6** A registered entry is valid and stays where it is (the caller's promise to [`Wheel::register`]); whoever holds
+//!   `&mut Wheel` is the only one to touch its links and deadline.
+//!
+//! # Rejected
+//!
+//! - A heap: an insertion costs a logarithm of cache misses, and cancelling needs the index kept in the entry.
+//! - Rounding deadlines up to ticks: a fine tick needs more levels, a coarse one is late by it. Keeping the deadline costs
+//!   nothing, since the entry needs it anyway to be found again.
+//! - A minimum per slot, so that `next_deadline` is always exact: as many words again, and cancelling leaves it wrong.
+
+#[cfg(feature = "alloc")]
+mod alarms;
+mod sort;
+
+#[cfg(feature = "alloc")]
+pub use alarms::{AlarmKey, Alarms};
+
+use crate::list::{Linked, List};
+use crate::prim::UnsafeCell;
+use core::fmt;
+use core::ptr::NonNull;
+
+/// How many levels of 64 slots a wheel has.
+pub const LEVELS: usize = 6;
+const SLOTS: usize = 64;
+/// How many entries [`Wheel::next_deadline`] looks at before it settles for the start of their slot.
+const LOOK: usize = 32;
+
+/// The deadline of an entry, as the wheel keeps it.
+pub struct Deadline(UnsafeCell<u64>);
+
+impl Deadline {
+    /// A deadline not known yet; [`Wheel::register`] sets it.
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
+        Self(UnsafeCell::new(u64::MAX))
+    }
+    /// A deadline not known yet; [`Wheel::register`] sets it.
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Self(UnsafeCell::new(u64::MAX))
+    }
+
+    /// The deadline that the entry was registered with last.
+    ///
+    /// # Safety
+    ///
+    /// Nobody registers the entry meanwhile (H6).
+    pub unsafe fn get(&self) -> u64 {
+        // SAFETY: the caller's promise.
+        self.0.with(|deadline| unsafe { *deadline })
+    }
+
+    /// Remembers a deadline in an entry that is not registered.
+    ///
+    /// # Safety
+    ///
+    /// The entry is in no wheel, and nobody else uses it meanwhile.
+    pub unsafe fn set(&self, deadline: u64) {
+        // SAFETY: the caller's promise.
+        self.0.with_mut(|slot| unsafe { *slot = deadline });
+    }
+}
+impl Default for Deadline {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+impl fmt::Debug for Deadline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Deadline") // it belongs to the wheel's lock (H6)
+    }
+}
+// SAFETY: it is read and written by whoever holds the wheel, or the unregistered entry (H6); by itself it is a number.
+unsafe impl Sync for Deadline {}
+
+/// An entry of a [`Wheel`]: it has links and a deadline that nothing but the wheel uses.
+///
+/// # Safety
+///
+/// As for [`Linked`], with `deadline` beside `links`: always the same field of the node, found without making a reference
+/// to the whole node.
+pub unsafe trait Timed: Linked {
+    /// Where the deadline of `node` is.
+    ///
+    /// # Safety
+    ///
+    /// `node` points to a valid node.
+    unsafe fn deadline(node: NonNull<Self>) -> NonNull<Deadline>;
+}
+
+/// A timing wheel over entries that bring their own links: nothing is allocated, and nothing is synchronised. A tick is
+/// `2^GRAIN` units of time. [`Alarms`] is the same with a safe interface, for whoever can allocate.
+///
+/// ```
+/// use core::{pin::pin, ptr::NonNull};
+/// use ropewalk_core::list::{Linked, Links};
+/// use ropewalk_core::wheel::{Deadline, Timed, Wheel};
+///
+/// struct Alarm { name: &'static str, links: Links<Alarm>, deadline: Deadline }
+///
+/// // SAFETY: both fields are used for nothing else.
+/// unsafe impl Linked for Alarm {
+///     unsafe fn links(alarm: NonNull<Self>) -> NonNull<Links<Self>> {
+///         // SAFETY: the caller passes a valid alarm.
+///         unsafe { NonNull::new_unchecked((&raw const (*alarm.as_ptr()).links).cast_mut()) }
+///     }
+/// }
+/// // SAFETY: as above.
+/// unsafe impl Timed for Alarm {
+///     unsafe fn deadline(alarm: NonNull<Self>) -> NonNull<Deadline> {
+///         // SAFETY: the caller passes a valid alarm.
+///         unsafe { NonNull::new_unchecked((&raw const (*alarm.as_ptr()).deadline).cast_mut()) }
+///     }
+/// }
+///
+/// let alarm = |name| Alarm { name, links: Links::new(), deadline: Deadline::new() };
+/// let (tea, eggs) = (pin!(alarm("tea")), pin!(alarm("eggs")));
+/// let mut wheel: Wheel<Alarm> = Wheel::new();
+/// // SAFETY: both are pinned above and outlive the wheel.
+/// unsafe {
+///     wheel.register(NonNull::from(&*tea), 180_000_000_000);
+///     wheel.register(NonNull::from(&*eggs), 420_000_000_000);
+///     assert_eq!(wheel.next_deadline(), Some(180_000_000_000));
+///     assert!(wheel.advance(179_999_999_999).is_none(), "never early");
+///     assert_eq!(wheel.advance(200_000_000_000).unwrap().as_ref().name, "tea");
+///     wheel.cancel(NonNull::from(&*eggs));
+/// }
+/// assert!(wheel.is_empty());
+/// ```
+pub struct Wheel<T: Timed, const GRAIN: u32 = 15> {
+    levels: [Level<T>; LEVELS],
+    /// Beyond the last level.
+    far: List<T>,
+    elapsed: u64,
+    /// The tick whose slot is known to be in order.
+    sorted: Option<u64>,
+    len: usize,
+}
+
+struct Level<T: Timed> {
+    occupied: u64,
+    slots: [List<T>; SLOTS],
+}
+
+/// A list of the wheel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Slot { level: usize, slot: usize },
+    Far,
+}
+
+impl<T: Timed, const GRAIN: u32> Wheel<T, GRAIN> {
+    /// A wheel without entries, at time zero.
+    pub const fn new() -> Self {
+        const { assert!(GRAIN < 64) };
+        Self {
+            levels: [const { Level { occupied: 0, slots: [const { List::new() }; SLOTS] } }; LEVELS],
+            far: List::new(),
+            elapsed: 0,
+            sorted: None,
+            len: 0,
+        }
+    }
+
+    /// How many entries are registered.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether no entry is registered.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Adds an entry that expires at `deadline`: when [`advance`](Self::advance) is called with that time or a later one.
+    /// A deadline that has passed expires with the next call; `u64::MAX` is as good as never.
+    ///
+    /// # Safety
+    ///
+    /// `node` is valid and pinned, and stays both until it has left this wheel; it is in no wheel and no list now. If its
+    /// owner may be on another thread, the wheel and all its entries are under one lock.
+    pub unsafe fn register(&mut self, node: NonNull<T>, deadline: u64) {
+        // SAFETY: the caller vouches for `node`, which is in no wheel.
+        unsafe { T::deadline(node).as_ref().set(deadline) };
+        self.len += 1;
+        // SAFETY: passed on to the caller.
+        unsafe { self.put(node) };
+    }
+
+    /// Takes an entry out.
+    ///
+    /// # Safety
+    ///
+    /// `node` is valid and registered in this wheel.
+    pub unsafe fn cancel(&mut self, node: NonNull<T>) {
+        self.take_out(node, self.place_of(self.tick_of(node)));
+    }
+
+    /// Time has come to `now`: takes out the first entry whose deadline is not later and returns it; call it until it
+    /// returns `None`. Entries come out by deadline, and in the order of their registration if that is the same.
+    ///
+    /// Time does not go back: an earlier `now` than before takes out nothing that would have come out before.
+    pub fn advance(&mut self, now: u64) -> Option<NonNull<T>> {
+        let now_tick = now >> GRAIN;
+        loop {
+            let first = self.first().filter(|(_, start)| *start <= now_tick);
+            let Some((place, start)) = first else {
+                self.elapsed = self.elapsed.max(now_tick); // H2
+                return None;
+            };
+            match place {
+                Place::Slot { level: 0, slot } => return self.pop_due(slot, start, now),
+                Place::Slot { level, slot } => self.empty_downwards(level, slot, start),
+                Place::Far => self.bring_near(now_tick),
+            }
+        }
+    }
+
+    /// When [`advance`](Self::advance) should be called next; `None` if nothing is registered.
+    ///
+    /// It is the first deadline, exactly, unless more than a few dozen entries lie far ahead in one slot: then it is a time
+    /// before it, at which `advance` finds nothing due but sorts them more finely.
+    pub fn next_deadline(&mut self) -> Option<u64> {
+        let (place, start) = self.first()?;
+        let list = match place {
+            Place::Slot { level: 0, slot } => {
+                self.sort(slot, start);
+                return self.levels[0].slots[slot].front().map(|node| self.deadline_of(node));
+            }
+            Place::Slot { level, slot } => &self.levels[level].slots[slot],
+            Place::Far => &self.far,
+        };
+        let mut seen = 0;
+        let earliest =
+            list.iter().take(LOOK + 1).inspect(|_| seen += 1).map(|node| self.deadline_of(node)).min();
+        if seen > LOOK { Some(start << GRAIN) } else { earliest }
+    }
+
+    /// Where an entry of that tick lies (H1).
+    fn place_of(&self, tick: u64) -> Place {
+        let tick = tick.max(self.elapsed);
+        let level = (63 - (tick ^ self.elapsed | 1).leading_zeros()) as usize / 6;
+        if level >= LEVELS {
+            return Place::Far;
+        }
+        Place::Slot { level, slot: (tick >> (6 * level)) as usize % SLOTS }
+    }
+
+    /// The first list with something in it, and the tick at which it starts (H3).
+    fn first(&self) -> Option<(Place, u64)> {
+        for (level, at) in self.levels.iter().enumerate() {
+            if at.occupied != 0 {
+                let slot = at.occupied.trailing_zeros() as usize;
+                let above = self.elapsed >> (6 * level + 6) << (6 * level + 6);
+                return Some((Place::Slot { level, slot }, above | (slot as u64) << (6 * level)));
+            }
+        }
+        // Entries there differ from `elapsed` above the last level, so this does not overflow.
+        let beyond = |_| (Place::Far, ((self.elapsed >> (6 * LEVELS)) + 1) << (6 * LEVELS));
+        self.far.front().map(beyond)
+    }
+
+    /// Links an entry where it belongs.
+    ///
+    /// # Safety
+    ///
+    /// As for [`register`](Self::register); its deadline is set.
+    unsafe fn put(&mut self, node: NonNull<T>) {
+        let tick = self.tick_of(node);
+        let list = match self.place_of(tick) {
+            Place::Slot { level, slot } => {
+                if level == 0 && self.sorted == Some(tick.max(self.elapsed)) && !self.may_follow(slot, node) {
+                    self.sorted = None;
+                }
+                self.levels[level].occupied |= 1 << slot;
+                &mut self.levels[level].slots[slot]
+            }
+            Place::Far => &mut self.far,
+        };
+        // SAFETY: passed on to the caller.
+        unsafe { list.push_back(node) };
+    }
+
+    /// Whether a slot in order stays so with `node` at its end.
+    fn may_follow(&self, slot: usize, node: NonNull<T>) -> bool {
+        let last = self.levels[0].slots[slot].back();
+        last.is_none_or(|last| self.deadline_of(last) <= self.deadline_of(node))
+    }
+
+    fn take_out(&mut self, node: NonNull<T>, place: Place) {
+        let list = match place {
+            Place::Slot { level, slot } => &mut self.levels[level].slots[slot],
+            Place::Far => &mut self.far,
+        };
+        // SAFETY: a registered entry is in the list of its place (H1) and valid (H6).
+        let was_there = unsafe { list.remove(node) };
+        assert!(was_there, "a registered entry is where its deadline says");
+        if let Place::Slot { level, slot } = place
+            && list.is_empty()
+        {
+            self.levels[level].occupied &= !(1 << slot); // H4
+        }
+        self.len -= 1;
+    }
+
+    /// The first entry of a level-0 slot, which is the first of all, if it is due.
+    fn pop_due(&mut self, slot: usize, start: u64, now: u64) -> Option<NonNull<T>> {
+        self.elapsed = start; // H2
+        self.sort(slot, start);
+        let first = self.levels[0].slots[slot].front().filter(|first| self.deadline_of(*first) <= now)?;
+        self.take_out(first, Place::Slot { level: 0, slot });
+        Some(first)
+    }
+
+    /// Time has come to a slot of a higher level: its entries go to the levels below, in their order.
+    fn empty_downwards(&mut self, level: usize, slot: usize, start: u64) {
+        self.elapsed = start;
+        self.levels[level].occupied &= !(1 << slot);
+        let mut entries = self.levels[level].slots[slot].take();
+        self.put_all(&mut entries);
+    }
+
+    /// Time has come to what was beyond the last level. All that was before it has expired: time moves on to the first
+    /// entry there, or to now.
+    fn bring_near(&mut self, now_tick: u64) {
+        let first = self.far.iter().map(|node| self.tick_of(node)).min();
+        self.elapsed = first.map_or(now_tick, |first| first.min(now_tick));
+        let mut entries = self.far.take();
+        self.put_all(&mut entries);
+    }
+
+    fn put_all(&mut self, entries: &mut List<T>) {
+        while let Some(node) = entries.pop_front() {
+            // SAFETY: it was in this wheel, so the promise of its registration holds, and is in no list now.
+            unsafe { self.put(node) };
+        }
+    }
+
+    /// Puts the entries of a level-0 slot in the order of their deadlines.
+    fn sort(&mut self, slot: usize, tick: u64) {
+        if self.sorted != Some(tick) {
+            sort::by_deadline(&mut self.levels[0].slots[slot]);
+            self.sorted = Some(tick);
+        }
+    }
+
+    fn tick_of(&self, node: NonNull<T>) -> u64 {
+        self.deadline_of(node) >> GRAIN
+    }
+
+    fn deadline_of(&self, node: NonNull<T>) -> u64 {
+        // SAFETY: called for entries that are registered or about to be, so they are valid, and nobody registers one while
+        // the wheel is borrowed (H6).
+        unsafe { T::deadline(node).as_ref().get() }
+    }
+
+    /// Checks the invariants; returns the number of entries. For tests: it takes time in proportion.
+    ///
+    /// # Panics
+    ///
+    /// If one is broken.
+    pub fn assert_valid(&self) -> usize {
+        let mut count = self.far.assert_valid();
+        self.far.iter().for_each(|node| assert_eq!(self.place_of(self.tick_of(node)), Place::Far));
+        for (level, at) in self.levels.iter().enumerate() {
+            for (slot, list) in at.slots.iter().enumerate() {
+                assert_eq!(at.occupied >> slot & 1 == 1, !list.is_empty(), "H4: level {level}, slot {slot}");
+                count += list.assert_valid();
+                for node in list.iter() {
+                    assert_eq!(self.place_of(self.tick_of(node)), Place::Slot { level, slot }, "H1");
+                }
+            }
+        }
+        assert_eq!(count, self.len);
+        count
+    }
+}
+
+impl<T: Timed, const GRAIN: u32> Default for Wheel<T, GRAIN> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+impl<T: Timed, const GRAIN: u32> fmt::Debug for Wheel<T, GRAIN> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let since = self.elapsed << GRAIN;
+        f.debug_struct("Wheel").field("len", &self.len).field("elapsed", &since).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

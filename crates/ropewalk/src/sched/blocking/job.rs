@@ -1,0 +1,200 @@
+//! A job as a task cell: the closure is its body, its slip at the desk is what the cell carries beside the header.
+
+use super::desk::{Slip, Submitted};
+use super::thread;
+use crate::runtime::{Config, Handle, Shared};
+use crate::sched::host::Observation;
+use crate::wait::Abort;
+use ropewalk_core::prim::real::AtomicU64;
+use ropewalk_core::task::{
+    Birth, Body, Header, Host, PanicInfo, Runnable, TaskHandle, TaskId, TaskRef, emplace, layout,
+};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::panic::Location;
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// A closure as a body: polled once.
+struct Call<F>(Option<F>);
+
+impl<F> Unpin for Call<F> {}
+
+impl<T, F: FnOnce() -> T> Body for Call<F> {
+    type Output = T;
+    const CANCELLED_BY_POLL: bool = false;
+
+    fn poll(self: Pin<&mut Self>, _cx: &mut Context<'_>, _cancelled: bool) -> Poll<T> {
+        let call = self.get_mut().0.take().expect("a job is polled once");
+        Poll::Ready(call())
+    }
+}
+
+/// What the desk knows of a job.
+pub(crate) struct Job {
+    /// The cell around this.
+    task: NonNull<Header>,
+    runtime: Arc<Shared>,
+    /// Of a job with a name, or in an observed runtime.
+    observation: Option<Box<Observation>>,
+}
+
+// SAFETY: the pointer is to the cell that the job is part of; what is done through it is done by the rights over tasks.
+unsafe impl Send for Job {}
+// SAFETY: as above.
+unsafe impl Sync for Job {}
+
+impl Job {
+    pub(super) fn task(&self) -> NonNull<Header> {
+        self.task
+    }
+
+    pub(super) fn observation(&self) -> Option<&Observation> {
+        self.observation.as_deref()
+    }
+
+    /// A reference to the job, while its slip is at the desk.
+    pub(super) fn reference(&self) -> TaskRef {
+        // SAFETY: B5: the cell around this is alive.
+        unsafe { Header::reference(self.task) }
+    }
+}
+
+/// The blocking pool as a host of task cells, which come from the global allocator.
+pub(super) struct Jobs;
+
+// SAFETY: a job is made scheduled, runs once and is over, so it is never idle and `schedule` is not called; were it, the
+// job would be dropped, which is allowed. Memory comes from the global allocator.
+unsafe impl Host for Jobs {
+    type Extra = Slip<Job>;
+    /// Away from those of `sched/host.rs`.
+    const KIND: u8 = 64;
+    const FINDS_TASKS: bool = true;
+
+    fn schedule(task: Runnable) {
+        drop(task);
+    }
+
+    fn withdraw(task: NonNull<Header>) {
+        // SAFETY: a job, which the caller keeps alive; its slip was submitted before anybody could cancel it.
+        unsafe {
+            let slip = Header::extra::<Self>(task);
+            let runtime = &slip.as_ref().job.runtime;
+            if runtime.blocking.desk.withdraw(slip) {
+                // It is outside now, and its Runnable ours (B1). It was cancelled, so dropping it says so.
+                let (withdrawn, id) = (Runnable::from_raw(task), Header::id(task));
+                drop(withdrawn);
+                tell_of_end(&runtime.config, id);
+            }
+        }
+    }
+
+    fn will_wake(task: NonNull<Header>) {
+        thread::is_free(task);
+    }
+
+    fn keeps_itself_alive(_task: NonNull<Header>) -> bool {
+        true
+    }
+
+    unsafe fn dealloc(task: NonNull<Header>, layout: Layout) {
+        // SAFETY: `spawn` allocated it with this layout.
+        unsafe { dealloc(task.as_ptr().cast(), layout) }
+    }
+
+    fn name(slip: &Slip<Job>) -> Option<&str> {
+        slip.job.observation()?.name.as_deref()
+    }
+
+    fn unhandled(task: NonNull<Header>, panic: PanicInfo) {
+        // SAFETY: a job that is still alive.
+        let runtime = unsafe { Header::extra::<Self>(task).as_ref() }.job.runtime.clone();
+        runtime.unhandled(panic);
+    }
+}
+
+/// Makes a job of `call` and brings it to the desk of `runtime`.
+pub(crate) fn spawn<F, T>(
+    runtime: &Handle,
+    call: F,
+    name: Option<Box<str>>,
+    spawned_at: &'static Location<'static>,
+) -> TaskHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    let shared = &runtime.shared;
+    let id = shared.next_id();
+    let birth = Birth { id, spawned_at, pinned: false, priority: 0 };
+    let layout = layout::<Call<F>, Jobs>();
+    // SAFETY: a cell is never zero-sized, and its header is its first field. Closure and output are Send + 'static.
+    let (runnable, handle) = unsafe {
+        let memory = NonNull::new(alloc(layout)).unwrap_or_else(|| handle_alloc_error(layout));
+        let observation = observe(&shared.config, name);
+        let slip = Slip::new(Job { task: memory.cast(), runtime: shared.clone(), observation });
+        emplace::<_, Jobs>(memory, Call(Some(call)), slip, birth)
+    };
+    submit(runtime, runnable, id);
+    handle
+}
+
+/// Brings the job to the desk, or tells its owner that it is closed.
+fn submit(runtime: &Handle, task: Runnable, id: TaskId) {
+    let (pool, config) = (&runtime.shared.blocking, &runtime.shared.config);
+    if !pool.desk.is_open() {
+        task.cancel(true);
+        return;
+    }
+    if let Some(hook) = &config.hooks.on_task_spawn {
+        let abort = Abort("the hook on_task_spawn panicked");
+        hook(id);
+        std::mem::forget(abort);
+    }
+    let raw = task.into_raw();
+    // SAFETY: the cell is valid until the job is over, which it is not before it was run or dropped, and whoever does that
+    // has it from the desk; a thread keeps it until it has told the desk (B5).
+    match unsafe { pool.desk.submit(Header::extra::<Jobs>(raw)) } {
+        Submitted::Accepted(None) => {}
+        Submitted::Accepted(Some(start)) => pool.start(runtime, start),
+        Submitted::Refused => {
+            // SAFETY: the desk did not take it.
+            let task = unsafe { Runnable::from_raw(raw) };
+            task.cancel(true);
+            drop(task);
+            tell_of_end(config, id);
+        }
+    }
+}
+
+/// Calls the user's hook; a panic there ends the process, as in every hook.
+pub(super) fn tell_of_end(config: &Config, id: TaskId) {
+    if let Some(hook) = &config.hooks.on_task_end {
+        let abort = Abort("the hook on_task_end panicked");
+        hook(id);
+        std::mem::forget(abort);
+    }
+}
+
+fn observe(config: &Config, name: Option<Box<str>>) -> Option<Box<Observation>> {
+    (name.is_some() || config.observe).then(|| {
+        let born = config.clock.now().as_nanos() as u64;
+        let (polls, busy) = (AtomicU64::new(0), AtomicU64::new(0));
+        Box::new(Observation { name, home: None, polls, busy, born })
+    })
+}
+
+/// What was observed of a task, if it is a job that is observed.
+pub(crate) fn observation(task: &TaskRef) -> Option<&Observation> {
+    // SAFETY: the kind says which host it lives in.
+    (task.kind() == Jobs::KIND).then(|| unsafe { task.extra::<Jobs>() }.job.observation()).flatten()
+}
+
+/// A job in the words of a report.
+pub(super) fn describe(task: &TaskRef) -> String {
+    match task.name() {
+        Some(name) => format!("{name:?}, {task:?}"),
+        None => format!("{task:?}"),
+    }
+}

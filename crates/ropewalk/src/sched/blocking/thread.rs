@@ -1,0 +1,162 @@
+//! The life of a thread of the blocking pool.
+
+use super::desk::{Next, Seat, Slip};
+use super::job::{Job, tell_of_end};
+use crate::context;
+use crate::runtime::{Handle, Shared};
+use crate::sched::spin::SpinCredit;
+use crate::wait::Abort;
+use ropewalk_core::task::{Header, Ran, Runnable};
+use std::cell::Cell;
+use std::ptr::{NonNull, null};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What a thread of the pool is doing.
+struct Post<'a> {
+    runtime: &'a Handle,
+    seat: Arc<Seat<Job>>,
+    /// The job that it runs.
+    current: Cell<Option<NonNull<Header>>>,
+    /// What it does after that job, if it asked already.
+    next: Cell<Option<Next<Job>>>,
+    credit: SpinCredit,
+}
+
+thread_local! {
+    /// The post of this thread. Set while `serve` runs.
+    static POST: Cell<*const Post<'static>> = const { Cell::new(null()) };
+}
+
+fn with_post<R>(f: impl FnOnce(&Post<'_>) -> Option<R>) -> Option<R> {
+    let post = POST.try_with(Cell::get).unwrap_or(null());
+    // SAFETY: `serve` sets the pointer for as long as the post lives, on this thread only.
+    unsafe { post.as_ref() }.and_then(f)
+}
+
+/// The job that runs on this thread.
+pub(crate) fn current_job() -> Option<NonNull<Header>> {
+    with_post(|post| post.current.get())
+}
+
+/// Whether this is a thread of that runtime's blocking pool.
+pub(crate) fn is_on_thread_of(runtime: &Shared) -> bool {
+    with_post(|post| std::ptr::eq(Arc::as_ptr(&post.runtime.shared), runtime).then_some(())).is_some()
+}
+
+/// `task` is over, and who waits for it is about to be woken. If it is this thread's job, the thread is at the desk again
+/// from now on: whoever is woken may bring the next job, which then needs no other thread.
+pub(super) fn is_free(task: NonNull<Header>) {
+    with_post(|post| {
+        if post.current.get() == Some(task) {
+            // SAFETY: `run` keeps the cell, which is one of ours.
+            let slip = unsafe { Header::extra::<super::job::Jobs>(task) };
+            post.next.set(Some(post.desk().next(&post.seat, slip)));
+        }
+        None::<()>
+    });
+}
+
+/// Runs jobs until it is told to leave.
+pub(super) fn serve(runtime: &Handle) {
+    let abort = Abort("a thread of the blocking pool, or a hook called by it, panicked");
+    let _entered = context::enter(runtime.clone());
+    let hooks = &runtime.shared.config.hooks;
+    if let Some(hook) = &hooks.on_thread_start {
+        hook();
+    }
+    let post = Post {
+        runtime,
+        seat: Seat::new(),
+        current: Cell::new(None),
+        next: Cell::new(None),
+        credit: SpinCredit::new(),
+    };
+    POST.set((&raw const post).cast());
+    let mut next = post.desk().arrive(&post.seat);
+    loop {
+        next = match next {
+            Next::Run(slip, start) => {
+                if let Some(start) = start {
+                    runtime.shared.blocking.start(runtime, start);
+                }
+                post.run(slip)
+            }
+            Next::Wait(may_leave) => post.wait(may_leave),
+            Next::Leave => break,
+        }
+    }
+    POST.set(null());
+    if let Some(hook) = &hooks.on_thread_stop {
+        hook();
+    }
+    std::mem::forget(abort);
+}
+
+impl Post<'_> {
+    fn desk(&self) -> &super::Desk<Job> {
+        &self.runtime.shared.blocking.desk
+    }
+
+    /// Runs a job that was assigned to this thread. A panic in it does not unwind from here.
+    fn run(&self, slip: NonNull<Slip<Job>>) -> Next<Job> {
+        // SAFETY: B1, B5: the job is this thread's, and so is its Runnable.
+        let job = unsafe { &slip.as_ref().job };
+        let keep = job.reference();
+        // SAFETY: as above.
+        let task = unsafe { Runnable::from_raw(job.task()) };
+        let config = &self.runtime.shared.config;
+        self.current.set(Some(job.task()));
+        let from = job.observation().map(|_| config.clock.now());
+        match task.run() {
+            Ran::Done => {}
+            Ran::Idle | Ran::Woken(_) | Ran::Yielded(_) => unreachable!("a job is over after one poll"),
+        }
+        self.current.set(None);
+        if let (Some(observation), Some(from)) = (job.observation(), from) {
+            observation.polled(config.clock.now().saturating_sub(from).as_nanos() as u64);
+        }
+        tell_of_end(config, keep.id());
+        let next = self.next.take().unwrap_or_else(|| self.desk().next(&self.seat, slip));
+        drop(keep);
+        next
+    }
+
+    /// Waits for a job; if it `may_leave`, not longer than the keep-alive.
+    fn wait(&self, may_leave: bool) -> Next<Job> {
+        if !self.seat.is_given() {
+            self.spin();
+        }
+        let keep_alive = self.runtime.shared.config.blocking.keep_alive;
+        // A time that the clock cannot hold is none.
+        let mut until = if may_leave { Instant::now().checked_add(keep_alive) } else { None };
+        loop {
+            if let Some(slip) = self.seat.take() {
+                return Next::Run(slip, None);
+            }
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            let time_is_up = left.is_some_and(|left| left.is_zero());
+            if (time_is_up || self.seat.parker.park(left))
+                && let Some(next) = self.desk().look_again(&self.seat, time_is_up)
+            {
+                return next;
+            }
+            if time_is_up {
+                until = None; // it is one of those that stay
+            }
+        }
+    }
+
+    /// One thread of the pool may spin before it sleeps, while that pays off.
+    fn spin(&self) {
+        let pool = &self.runtime.shared.blocking;
+        if !self.credit.allows() {
+            return;
+        }
+        let Some(_right) = pool.spinner.try_take() else { return };
+        pool.spins.add_shared(1);
+        if self.credit.spin(|| self.seat.is_given()) {
+            pool.spin_hits.add_shared(1);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The timers of a pool: which deadlines there are, who sleeps until when, and who is told. The protocol is in
+//! `drive/time.rs` and `park.rs`.
+
+use super::park::{Limit, NEVER};
+use super::pool::Pool;
+use super::station::Station;
+use super::worker::Worker;
+use crate::drive::time::{Bell, Entry, Shard};
+use crate::wait::wait_shielded;
+use std::pin::pin;
+use std::sync::{Arc, Weak};
+use std::task::{Poll, Wake, Waker};
+use std::time::Duration;
+
+impl Pool {
+    /// The shards of all workers there ever were, and that of the threads outside.
+    pub(crate) fn shards(&self) -> impl Iterator<Item = &Shard> {
+        std::iter::once(&*self.timers).chain(self.stations().map(|station| &*station.timers))
+    }
+
+    /// The earliest deadline of all shards, or a time before it.
+    pub(crate) fn first_deadline(&self) -> u64 {
+        self.shards().map(Shard::next).min().unwrap_or(NEVER)
+    }
+
+    /// Until when the worker in the driver sleeps.
+    pub(crate) fn limit(&self) -> Limit {
+        let clock = &self.config.clock;
+        clock.watch(|| self.clock_moved()); // before the clock is read
+        let wake_at = self.first_deadline();
+        if wake_at == NEVER {
+            return Limit::NONE;
+        }
+        let timeout = match wake_at.saturating_sub(clock.nanos()) {
+            0 => Some(Duration::ZERO),
+            span => clock.real_time(span),
+        };
+        Limit { wake_at, timeout }
+    }
+
+    fn clock_moved(&self) -> &Waker {
+        self.clock_moved.get_or_init(|| Waker::from(Arc::new(ClockMoved(self.this.clone()))))
+    }
+
+    /// Whether everybody here sleeps, and nothing is queued that would wake them.
+    fn is_asleep(&self) -> bool {
+        let counters = self.idle.counters();
+        counters.searching() == 0 && counters.sleeping() == self.active() && self.injector.is_empty()
+    }
+
+    /// Nothing is to be done in this hosted pool: a clock that stands still may go to the first deadline of the runtime,
+    /// if nothing is done in its other pools either.
+    pub(super) fn skip_time(&self) -> bool {
+        let clock = &self.config.clock;
+        if !clock.is_own() {
+            return false;
+        }
+        let pools = self.runtime.pools();
+        let idle = pools.iter().all(|pool| pool.hosted || pool.is_asleep());
+        let first = pools.iter().map(|pool| pool.first_deadline()).min().unwrap_or(NEVER);
+        idle && first != NEVER && clock.skip_to(first)
+    }
+
+    /// Sleeps on a worker of another runtime, whose timers see to ours.
+    pub(super) fn sleep_as_guest(&self, station: &Station, host: &Worker) {
+        let limit = self.seam.announce(|| self.limit());
+        let mut alarm = pin!(limit.timeout.map(Entry::after));
+        wait_shielded(host, |cx| match alarm.as_mut().as_pin_mut().map(|alarm| alarm.poll(cx)) {
+            Some(Poll::Ready(())) => Poll::Ready(()),
+            _ => self.poll_guest(station, cx),
+        });
+        self.seam.retract();
+    }
+}
+
+impl Bell for Pool {
+    #[inline]
+    fn deadline_moved(&self, deadline: u64) {
+        if !self.hosted {
+            self.seam.deadline_moved(deadline);
+        } else if self.seam.is_slept_past(deadline) {
+            self.unpark(0);
+        }
+    }
+}
+
+/// A clock that is moved by hand wakes the one in the driver.
+struct ClockMoved(Weak<Pool>);
+
+impl Wake for ClockMoved {
+    fn wake(self: Arc<Self>) {
+        if let Some(pool) = self.0.upgrade() {
+            pool.deadline_moved(0);
+        }
+    }
+}

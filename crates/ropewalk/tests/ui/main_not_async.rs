@@ -1,0 +1,2 @@
+#[ropewalk::main]
+fn main() {}

@@ -1,0 +1,13 @@
+//! A guard of a thread's lock belongs to the thread that took it: a task that holds one over an await is refused.
+
+use ropewalk::thread::RwLock;
+use std::sync::Arc;
+
+fn main() {
+    let lock = Arc::new(RwLock::new(0));
+    let _task = ropewalk::spawn(async move {
+        let guard = lock.write();
+        ropewalk::yield_now().await;
+        drop(guard);
+    });
+}
