@@ -74,8 +74,10 @@ fn mappings() -> usize {
     std::fs::read_to_string("/proc/self/maps").map_or(0, |maps| maps.lines().count())
 }
 
-/// Whatever the process keeps once it has been used: the thread's parker, the panic machinery, buffers.
+/// Whatever the process keeps once it has been used: the thread's parker, the panic machinery, buffers, and a shard of
+/// timers for each worker that there ever was at the same time.
 fn warm_up() {
+    drop(Runtime::builder().worker_threads(64).build().unwrap());
     let runtime = Runtime::builder().worker_threads(1).build().unwrap();
     let failing = runtime.spawn(async { std::panic::resume_unwind(Box::new(1)) });
     assert!(runtime.block_on(failing).is_err());
