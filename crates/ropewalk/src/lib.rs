@@ -42,7 +42,7 @@ pub use runtime::{
     SystemClock, UnhandledPanic,
 };
 pub use task::{
-    AbortHandle, PanicInfo, SpawnLocalError, TaskError, TaskHandle, TaskId, spawn, spawn_blocking, spawn_local,
-    yield_now,
+    AbortHandle, PanicInfo, SpawnLocalError, TaskError, TaskHandle, TaskId, spawn, spawn_blocking,
+    spawn_local, yield_now,
 };
 pub use wait::{Blocking, Handler, HandlerGaveUp, OnStrand, Wait, block_on, wait, with_handler};

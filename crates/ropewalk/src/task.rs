@@ -17,8 +17,8 @@ use std::task::Poll;
 
 mod blocking;
 
-pub use blocking::spawn_blocking;
 pub use crate::local::{AccessError, Inherited, Kind, LocalKey, Own, Scoped};
+pub use blocking::spawn_blocking;
 pub use ropewalk_core::task::{AbortHandle, PanicInfo, TaskError, TaskHandle, TaskId};
 
 /// Starts a task: `future` runs on the current runtime from now on, whether or not somebody waits for it. Outside of

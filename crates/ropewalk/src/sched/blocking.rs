@@ -82,7 +82,9 @@ impl Blocking {
         if let Err((error, unrun)) = self.try_start(runtime, start) {
             let refused = give_back(&runtime.shared.config, unrun, Reason::NoThread);
             if refused > 0 {
-                complain(format_args!("no thread for the blocking pool ({error}): {refused} jobs did not run"));
+                complain(format_args!(
+                    "no thread for the blocking pool ({error}): {refused} jobs did not run"
+                ));
             }
         }
     }

@@ -23,7 +23,7 @@
 use super::entry::Entry;
 use super::ring::Producer;
 use ropewalk_core::prim::Ordering::{Acquire, Release};
-use ropewalk_core::prim::{AtomicUsize, Lock, LockGuard, Padded};
+use ropewalk_core::prim::{AtomicUsize, BriefGuard, BriefLock, Padded};
 use std::collections::VecDeque;
 
 #[cfg(test)]
@@ -37,7 +37,7 @@ type Block<T> = Box<[Option<T>; BLOCK]>;
 /// A FIFO into which every thread may push and from which every thread may pop.
 pub(crate) struct Injector<T> {
     len: Padded<AtomicUsize>,
-    queue: Padded<Lock<Queue<T>>>,
+    queue: Padded<BriefLock<Queue<T>>>,
 }
 
 struct Queue<T> {
@@ -58,7 +58,7 @@ impl<T> Injector<T> {
         let (chain, spare) = (VecDeque::new(), Vec::new());
         let (first, last, len, reserved, blocks) = (0, BLOCK, 0, 0, 0);
         let queue = Queue { chain, spare, first, last, len, reserved, blocks };
-        Injector { len: Padded(AtomicUsize::new(0)), queue: Padded(Lock::new(queue)) }
+        Injector { len: Padded(AtomicUsize::new(0)), queue: Padded(BriefLock::new(queue)) }
     }
 
     /// Sets room aside for `count` more entries that may be queued at the same time.
@@ -142,7 +142,7 @@ impl<T> Injector<T> {
 
     /// Ends a change of the queue: the length is shown before the lock is released (1).
     #[inline]
-    fn unlock(&self, queue: LockGuard<'_, Queue<T>>) {
+    fn unlock(&self, queue: BriefGuard<'_, Queue<T>>) {
         self.len.store(queue.len, Release);
         drop(queue);
     }

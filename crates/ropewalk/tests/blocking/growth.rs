@@ -126,7 +126,8 @@ fn ten_thousand_jobs() {
             let runtime = kind.build();
             let there = runtime.handle();
             let sum = runtime.block_on(async move {
-                let jobs: Vec<_> = (0..10_000u64).map(|number| there.spawn_blocking(move || number)).collect();
+                let jobs: Vec<_> =
+                    (0..10_000u64).map(|number| there.spawn_blocking(move || number)).collect();
                 let mut sum = 0;
                 for job in jobs {
                     sum += job.await.unwrap();

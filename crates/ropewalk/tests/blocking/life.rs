@@ -179,7 +179,11 @@ fn lead(kind: RuntimeKind, Life(stage, act, fate): Life) -> Seen {
         }
         Fate::Cancelled | Fate::Aborted => {
             let abort = handle.abort_handle();
-            if fate == Fate::Cancelled { handle.cancel() } else { abort.cancel() }
+            if fate == Fate::Cancelled {
+                handle.cancel()
+            } else {
+                abort.cancel()
+            }
             abort.cancel(); // twice is the same as once
             if stage == Stage::Queued {
                 assert_eq!(account.closures.load(SeqCst), 1, "it is removed at once");

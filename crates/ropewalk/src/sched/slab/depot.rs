@@ -2,7 +2,7 @@
 
 use super::{CLASSES, MAGAZINE, Magazine, PAGE, Page, Prefix, STEP, class_of, slots_per_page};
 use crate::sched::pool::Pool;
-use ropewalk_core::prim::{AtomicU32, Lock, Ordering::*};
+use ropewalk_core::prim::{AtomicU32, BriefLock, Lock, Ordering::*};
 use ropewalk_core::task::{Header, TaskRef};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::Cell;
@@ -16,7 +16,8 @@ const SHARDS: usize = 8;
 
 /// All memory of a pool's tasks.
 pub(crate) struct Depot {
-    stock: Lock<Stock>,
+    /// Held for a few instructions; now and then for a fresh page, and hardly ever for a segment of them.
+    stock: BriefLock<Stock>,
     /// Tasks with memory of their own, so that they are found again.
     big: [Lock<Vec<NonNull<Header>>>; SHARDS],
 }
@@ -52,7 +53,7 @@ impl Depot {
     pub(crate) fn new() -> Self {
         let mut stock = Stock::default();
         stock.shelves.resize_with(CLASSES, Shelf::default);
-        Self { stock: Lock::new(stock), big: std::array::from_fn(|_| Lock::new(Vec::new())) }
+        Self { stock: BriefLock::new(stock), big: std::array::from_fn(|_| Lock::new(Vec::new())) }
     }
 
     /// A magazine with at least one slot.
