@@ -269,5 +269,7 @@ impl Drop for Entry {
             let node = unsafe { Pin::new_unchecked(&self.node) };
             drop(self.shard.get().cancel(node));
         }
+        // SAFETY: ours now (S3). Looking here lets loom check that it is.
+        debug_assert!(self.node.waker.with(|waker| unsafe { (*waker).is_none() }));
     }
 }
