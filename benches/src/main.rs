@@ -6,16 +6,21 @@ mod cli;
 mod count;
 mod driver;
 mod go;
+mod late;
 mod meter;
 mod peers;
 mod problems;
 mod targets;
+mod timed;
 
 mod chained_spawn;
+mod idle_cpu;
 mod mem_task;
 mod spawn_join_one;
 mod spawn_many_inside;
 mod spawn_many_outside;
+mod timer_churn;
+mod timer_lateness;
 mod yield_many;
 mod yield_same;
 

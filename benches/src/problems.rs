@@ -5,9 +5,12 @@ use crate::peers::Peer::{
     self, Go, Limit, May, Rayon, Ropewalk, RopewalkCt, Smol, SmolStatic, TokioCt, TokioMt,
 };
 use crate::{
-    chained_spawn, mem_task, spawn_join_one, spawn_many_inside, spawn_many_outside, yield_many, yield_same,
+    chained_spawn, idle_cpu, mem_task, spawn_join_one, spawn_many_inside, spawn_many_outside, timer_churn,
+    timer_lateness, yield_many, yield_same,
 };
 use crate::{count, go};
+use std::time::Duration;
+use timer_lateness::Load;
 
 /// Something to measure.
 #[derive(Debug)]
@@ -28,6 +31,17 @@ const MANY_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, TokioMt, TokioCt, Smol, Smol
 const ALL_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, TokioMt, TokioCt, Smol, SmolStatic, May, Rayon, Go];
 /// Who can run on two workers.
 const PARALLEL_PEERS: &[Peer] = &[Ropewalk, TokioMt, Smol, SmolStatic, Rayon, Go, Limit];
+
+/// Who can sleep in a task.
+const TIMED_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, TokioMt, TokioCt, Smol, Go];
+const LATENESS_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, TokioMt, TokioCt, Smol, May, Go];
+
+/// Go's collector and monitor are never quite idle, and there is no way to ask them to be.
+const IDLE_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, TokioMt, TokioCt, Smol];
+
+const fn load(tasks: u64, millis: u64) -> Load {
+    Load { tasks, span: Duration::from_millis(millis) }
+}
 
 pub const ALL: &[Problem] = &[
     Problem {
@@ -117,6 +131,78 @@ pub const ALL: &[Problem] = &[
         workers: 2,
         peers: TASK_PEERS,
         run: |peer, meter| mem_task::run(peer, meter.speed),
+    },
+    Problem {
+        name: "timer_churn",
+        dir: "timer_churn",
+        about: "register and cancel a sleep beside 1 that is pending, 1 worker",
+        workers: 1,
+        peers: TIMED_PEERS,
+        run: |peer, meter| timer_churn::churn(peer, 1, meter),
+    },
+    Problem {
+        name: "timer_churn_1m",
+        dir: "timer_churn",
+        about: "the same beside 1M (quick: 100k) that are pending",
+        workers: 1,
+        peers: TIMED_PEERS,
+        run: |peer, meter| timer_churn::churn(peer, meter.speed.pick(1_000_000, 100_000), meter),
+    },
+    Problem {
+        name: "timer_bytes",
+        dir: "timer_churn",
+        about: "bytes per pending sleep, future and wheel together",
+        workers: 1,
+        peers: TIMED_PEERS,
+        run: |peer, meter| timer_churn::bytes(peer, meter.speed),
+    },
+    Problem {
+        name: "timer_lateness_10k",
+        dir: "timer_lateness",
+        about: "10k tasks sleep for 0 to 1 s: how late they go on, 2 workers",
+        workers: 2,
+        peers: LATENESS_PEERS,
+        run: |peer, meter| timer_lateness::once(peer, 10_000, meter.speed),
+    },
+    Problem {
+        name: "timer_lateness_100k",
+        dir: "timer_lateness",
+        about: "the same with 100k tasks",
+        workers: 2,
+        peers: TIMED_PEERS,
+        run: |peer, meter| timer_lateness::once(peer, 100_000, meter.speed),
+    },
+    Problem {
+        name: "latency_under_load_10k",
+        dir: "timer_lateness",
+        about: "10k tasks loop over sleep(10 ms): how late, and wake-ups a second, 2 workers",
+        workers: 2,
+        peers: TIMED_PEERS,
+        run: |peer, meter| timer_lateness::load(peer, load(10_000, 10), meter.speed),
+    },
+    Problem {
+        name: "latency_under_load_100k",
+        dir: "timer_lateness",
+        about: "100k tasks loop over sleep(100 ms)",
+        workers: 2,
+        peers: TIMED_PEERS,
+        run: |peer, meter| timer_lateness::load(peer, load(100_000, 100), meter.speed),
+    },
+    Problem {
+        name: "latency_under_overload",
+        dir: "timer_lateness",
+        about: "100k tasks loop over sleep(10 ms): more than can be done",
+        workers: 2,
+        peers: TIMED_PEERS,
+        run: |peer, meter| timer_lateness::load(peer, load(100_000, 10), meter.speed),
+    },
+    Problem {
+        name: "idle_cpu",
+        dir: "idle_cpu",
+        about: "CPU time of an idle runtime over 10 s; CPU time per wake-up at one a millisecond, 2 workers",
+        workers: 2,
+        peers: IDLE_PEERS,
+        run: |peer, meter| idle_cpu::run(peer, meter.speed),
     },
 ];
 

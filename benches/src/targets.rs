@@ -165,6 +165,175 @@ pub const ROWS: &[Row] = &[
         absolute: true,
         ..PLAIN
     },
+    Row {
+        name: "timer_churn",
+        source: Source::Value("timer_churn"),
+        target: Some(80.0),
+        stretch: Some(40.0),
+        named: &[(Smol, 189.0), (Go, 227.0), (TokioCt, 348.0), (TokioMt, 843.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "timer_churn_1m",
+        source: Source::Value("timer_churn_1m"),
+        target: Some(170.0),
+        stretch: Some(110.0),
+        named: &[(TokioCt, 295.0), (Go, 416.0), (Smol, 1_300.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "timer_bytes",
+        unit: "B",
+        source: Source::Value("timer_bytes"),
+        target: Some(64.0),
+        named: &[(TokioMt, 112.0), (Go, 130.0), (Smol, 182.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "timer_lateness_10k_p50",
+        unit: "us",
+        source: Source::Value("timer_lateness_10k"),
+        target: Some(20.0),
+        named: &[(Smol, 17.0), (May, 81.0), (Go, 532.0), (TokioMt, 1_040.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "timer_lateness_10k_p99",
+        unit: "us",
+        source: Source::Extra("timer_lateness_10k", "p99"),
+        target: Some(65.0),
+        named: &[(Smol, 65.0), (May, 207.0), (Go, 1_098.0), (TokioMt, 1_950.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "timer_lateness_10k_p999",
+        unit: "us",
+        source: Source::Extra("timer_lateness_10k", "p999"),
+        ..PLAIN
+    },
+    Row {
+        name: "timer_lateness_10k_max",
+        unit: "us",
+        source: Source::Extra("timer_lateness_10k", "max"),
+        ..PLAIN
+    },
+    Row {
+        name: "timer_lateness_100k_p50",
+        unit: "us",
+        source: Source::Value("timer_lateness_100k"),
+        target: Some(20.0),
+        named: &[(Smol, 12.0), (TokioMt, 1_163.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "timer_lateness_100k_p99",
+        unit: "us",
+        source: Source::Extra("timer_lateness_100k", "p99"),
+        target: Some(1_000.0),
+        named: &[(TokioMt, 2_982.0), (Smol, 20_185.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "timer_lateness_100k_p999",
+        unit: "us",
+        source: Source::Extra("timer_lateness_100k", "p999"),
+        ..PLAIN
+    },
+    Row {
+        name: "timer_lateness_100k_max",
+        unit: "us",
+        source: Source::Extra("timer_lateness_100k", "max"),
+        ..PLAIN
+    },
+    Row {
+        name: "latency_under_load_10k_p50",
+        unit: "us",
+        source: Source::Value("latency_under_load_10k"),
+        target: Some(60.0),
+        named: &[(Go, 4.5), (Smol, 77.0), (TokioMt, 1_819.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "latency_under_load_10k_p99",
+        unit: "us",
+        source: Source::Extra("latency_under_load_10k", "p99"),
+        target: Some(400.0),
+        named: &[(Smol, 565.0), (TokioMt, 4_653.0), (Go, 13_238.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "latency_under_load_10k_p999",
+        unit: "us",
+        source: Source::Extra("latency_under_load_10k", "p999"),
+        ..PLAIN
+    },
+    Row {
+        name: "latency_under_load_10k_max",
+        unit: "us",
+        source: Source::Extra("latency_under_load_10k", "max"),
+        ..PLAIN
+    },
+    Row {
+        name: "latency_under_load_10k_rate",
+        unit: "M/s",
+        better: Better::Higher,
+        source: Source::Extra("latency_under_load_10k", "rate"),
+        target: Some(0.99),
+        named: &[(Smol, 0.99), (Go, 0.85), (TokioMt, 0.83)],
+        ..PLAIN
+    },
+    Row {
+        name: "latency_under_load_100k_p50",
+        unit: "us",
+        source: Source::Value("latency_under_load_100k"),
+        target: Some(150.0),
+        named: &[(Go, 5.0), (Smol, 283.0), (TokioMt, 60_293.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "latency_under_load_100k_p99",
+        unit: "us",
+        source: Source::Extra("latency_under_load_100k", "p99"),
+        target: Some(3_000.0),
+        named: &[(Smol, 4_162.0), (TokioMt, 82_838.0), (Go, 182_452.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "latency_under_load_100k_p999",
+        unit: "us",
+        source: Source::Extra("latency_under_load_100k", "p999"),
+        ..PLAIN
+    },
+    Row {
+        name: "latency_under_load_100k_max",
+        unit: "us",
+        source: Source::Extra("latency_under_load_100k", "max"),
+        ..PLAIN
+    },
+    Row {
+        name: "latency_under_overload_rate",
+        unit: "M/s",
+        better: Better::Higher,
+        source: Source::Extra("latency_under_overload", "rate"),
+        target: Some(3.0),
+        named: &[(Smol, 1.33), (TokioCt, 1.26), (Go, 0.93), (TokioMt, 0.82)],
+        ..PLAIN
+    },
+    Row {
+        name: "idle_cpu",
+        unit: "us",
+        source: Source::Value("idle_cpu"),
+        target: Some(0.0),
+        absolute: true,
+        ..PLAIN
+    },
+    Row {
+        name: "idle_cpu_per_wake",
+        source: Source::Extra("idle_cpu", "cpu_per_wake_ns"),
+        target: Some(1.2), // times what tokio's current-thread runtime uses
+        named: &[(TokioCt, 1.0)],
+        ..PLAIN
+    },
 ];
 
 impl Better {

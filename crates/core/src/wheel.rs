@@ -162,8 +162,8 @@ pub struct Wheel<T: Timed, const GRAIN: u32 = 15> {
     /// Beyond the last level.
     far: List<T>,
     elapsed: u64,
-    /// The tick whose slot is known to be in order.
-    sorted: Option<u64>,
+    /// The slots of level 0 that are not in the order of their deadlines.
+    disorder: u64,
     len: usize,
 }
 
@@ -187,7 +187,7 @@ impl<T: Timed, const GRAIN: u32> Wheel<T, GRAIN> {
             levels: [const { Level { occupied: 0, slots: [const { List::new() }; SLOTS] } }; LEVELS],
             far: List::new(),
             elapsed: 0,
-            sorted: None,
+            disorder: 0,
             len: 0,
         }
     }
@@ -254,7 +254,7 @@ impl<T: Timed, const GRAIN: u32> Wheel<T, GRAIN> {
         let (place, start) = self.first()?;
         let list = match place {
             Place::Slot { level: 0, slot } => {
-                self.sort(slot, start);
+                self.sort(slot);
                 return self.levels[0].slots[slot].front().map(|node| self.deadline_of(node));
             }
             Place::Slot { level, slot } => &self.levels[level].slots[slot],
@@ -299,8 +299,8 @@ impl<T: Timed, const GRAIN: u32> Wheel<T, GRAIN> {
         let tick = self.tick_of(node);
         let list = match self.place_of(tick) {
             Place::Slot { level, slot } => {
-                if level == 0 && self.sorted == Some(tick.max(self.elapsed)) && !self.may_follow(slot, node) {
-                    self.sorted = None;
+                if level == 0 && !self.may_follow(slot, node) {
+                    self.disorder |= 1 << slot;
                 }
                 self.levels[level].occupied |= 1 << slot;
                 &mut self.levels[level].slots[slot]
@@ -311,7 +311,7 @@ impl<T: Timed, const GRAIN: u32> Wheel<T, GRAIN> {
         unsafe { list.push_back(node) };
     }
 
-    /// Whether a slot in order stays so with `node` at its end.
+    /// Whether a slot of level 0 that is in order stays so with `node` at its end.
     fn may_follow(&self, slot: usize, node: NonNull<T>) -> bool {
         let last = self.levels[0].slots[slot].back();
         last.is_none_or(|last| self.deadline_of(last) <= self.deadline_of(node))
@@ -329,6 +329,9 @@ impl<T: Timed, const GRAIN: u32> Wheel<T, GRAIN> {
             && list.is_empty()
         {
             self.levels[level].occupied &= !(1 << slot); // H4
+            if level == 0 {
+                self.disorder &= !(1 << slot);
+            }
         }
         self.len -= 1;
     }
@@ -336,7 +339,7 @@ impl<T: Timed, const GRAIN: u32> Wheel<T, GRAIN> {
     /// The first entry of a level-0 slot, which is the first of all, if it is due.
     fn pop_due(&mut self, slot: usize, start: u64, now: u64) -> Option<NonNull<T>> {
         self.elapsed = start; // H2
-        self.sort(slot, start);
+        self.sort(slot);
         let first = self.levels[0].slots[slot].front().filter(|first| self.deadline_of(*first) <= now)?;
         self.take_out(first, Place::Slot { level: 0, slot });
         Some(first)
@@ -367,10 +370,10 @@ impl<T: Timed, const GRAIN: u32> Wheel<T, GRAIN> {
     }
 
     /// Puts the entries of a level-0 slot in the order of their deadlines.
-    fn sort(&mut self, slot: usize, tick: u64) {
-        if self.sorted != Some(tick) {
+    fn sort(&mut self, slot: usize) {
+        if self.disorder >> slot & 1 == 1 {
             sort::by_deadline(&mut self.levels[0].slots[slot]);
-            self.sorted = Some(tick);
+            self.disorder &= !(1 << slot);
         }
     }
 
@@ -399,6 +402,8 @@ impl<T: Timed, const GRAIN: u32> Wheel<T, GRAIN> {
                 for node in list.iter() {
                     assert_eq!(self.place_of(self.tick_of(node)), Place::Slot { level, slot }, "H1");
                 }
+                let in_order = list.iter().is_sorted_by_key(|node| self.deadline_of(node));
+                assert!(level > 0 || in_order || self.disorder >> slot & 1 == 1, "a slot out of order");
             }
         }
         assert_eq!(count, self.len);

@@ -40,6 +40,7 @@ pub use timeout::{Elapsed, Timeout, timeout, timeout_at};
 use crate::context;
 use crate::drive::time::Here;
 use crate::runtime::ManualClock;
+use crate::sched::worker::Timers;
 use std::fmt;
 use std::time::Duration;
 
@@ -84,7 +85,7 @@ pub fn resume() -> Result<(), NotManual> {
 /// The runtime goes by another clock.
 pub async fn advance(span: Duration) -> Result<(), NotManual> {
     manual()?.advance(span);
-    context::with_worker(|worker| worker.map(|worker| worker.see_to_timers(true)));
+    context::with_worker(|worker| worker.map(|worker| worker.see_to_timers(Timers::All)));
     crate::yield_now().await;
     Ok(())
 }

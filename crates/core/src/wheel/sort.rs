@@ -9,9 +9,6 @@ const RUNS: usize = 32;
 
 /// Puts `list` in the order of its deadlines; equal ones stay as they are.
 pub(super) fn by_deadline<T: Timed>(list: &mut List<T>) {
-    if list.iter().is_sorted_by_key(deadline) {
-        return;
-    }
     // Run `i` is empty or has `2^i` entries, all of them older than those of the runs below it.
     let mut runs: [List<T>; RUNS] = [const { List::new() }; RUNS];
     while let Some(node) = list.pop_front() {

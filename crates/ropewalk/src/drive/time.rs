@@ -7,7 +7,8 @@
 //!
 //! Each shard publishes its next deadline in an atomic. Whoever finds one that has come takes out what is due, under the
 //! shard's lock, and wakes it after unlocking: a worker its own in every look around (every `global_queue_interval` polls,
-//! and when it has nothing to do), and, if it got hold of the driver, those of everybody. The worker that sleeps in the
+//! and when it has nothing to do), and, if it got hold of the driver, those of everybody: at once if it has nothing to do,
+//! and what is overdue by half a millisecond if it has. The worker that sleeps in the
 //! driver sleeps until the earliest, so the shards of those who sleep, are stuck or have left are seen to as well. How a
 //! new deadline meets a worker that falls asleep is at the head of `sched/park.rs`; what is owed here is its step 1:
 //!
@@ -60,7 +61,7 @@ mod shard;
 mod slack;
 
 pub(crate) use entry::{Entry, Here};
-pub(crate) use shard::{BATCH, Bell, Lease, Shard};
+pub(crate) use shard::{Bell, Lease, Shard};
 pub(crate) use slack::{PreciseSleep, sleep_precisely};
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ pub use manual::ManualClock;
 use ropewalk_core::prim::real::{AtomicU32, Ordering::Relaxed};
 use std::any::Any;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -63,10 +63,19 @@ pub(crate) enum Timebase {
     Own { clock: Arc<dyn Clock>, id: u32, manual: Option<ManualClock> },
 }
 
-/// The moment from which the system's clock is counted.
-fn epoch() -> Instant {
-    static EPOCH: OnceLock<Instant> = OnceLock::new();
-    *EPOCH.get_or_init(Instant::now)
+/// The system's monotonic clock, counted from the same moment by everybody in this process.
+#[cfg(target_os = "linux")]
+#[inline]
+fn system_nanos() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64 // since the machine started: 584 years fit
+}
+
+/// The system's monotonic clock, counted from the same moment by everybody in this process.
+#[cfg(not(target_os = "linux"))]
+fn system_nanos() -> u64 {
+    static EPOCH: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    nanos_of(EPOCH.get_or_init(Instant::now).elapsed())
 }
 
 /// A span in nanoseconds; what does not fit is as good as for ever.
@@ -101,7 +110,7 @@ impl Timebase {
     #[inline]
     pub(crate) fn nanos(&self) -> u64 {
         match self {
-            Self::System => nanos_of(Instant::now().saturating_duration_since(epoch())),
+            Self::System => system_nanos(),
             Self::Own { clock, .. } => nanos_of(clock.now()),
         }
     }

@@ -21,6 +21,7 @@ mod rest;
 mod timers;
 
 pub(crate) use frame::Frame;
+pub(crate) use timers::Timers;
 
 use super::fibre::Fibres;
 use super::host::Extra;
@@ -173,7 +174,7 @@ impl Worker {
         let left = self.until_look.get();
         if left == 0 {
             self.until_look.set(self.pool.config.global_queue_interval - 1);
-            self.look_around();
+            self.look_around(false);
             if let Some(task) = self.fetch_outside() {
                 return Some(task);
             }
@@ -469,7 +470,7 @@ impl Worker {
         if !self.alone.get() {
             self.pool.notify();
         } else if self.epoch.get() != self.pool.epoch() {
-            self.look_around(); // it may have company by now, to whom this should be open
+            self.look_around(false); // it may have company by now, to whom this should be open
         }
     }
 

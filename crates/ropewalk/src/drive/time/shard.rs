@@ -2,7 +2,7 @@
 
 use super::entry::{Node, state};
 use crate::sched::park::NEVER;
-use ropewalk_core::prim::{AtomicU64, BriefLock, Lock, Ordering};
+use ropewalk_core::prim::{AtomicU64, BriefLock, Lock, Ordering, prefetch};
 use ropewalk_core::task::drop_payload;
 use ropewalk_core::wake_batch::WakeBatch;
 use ropewalk_core::wheel::Wheel;
@@ -14,7 +14,7 @@ use std::sync::{OnceLock, Weak};
 use std::task::Waker;
 
 /// How many entries are taken out under one lock: enough to make it cheap, few enough for a small stack and a short hold.
-pub(crate) const BATCH: usize = if cfg!(loom) { 1 } else { 32 };
+const BATCH: usize = if cfg!(loom) { 1 } else { 32 };
 
 /// Who must hear of a deadline that is earlier than the others of its shard.
 pub(crate) trait Bell: Send + Sync {
@@ -173,7 +173,9 @@ impl Shard {
             while !batch.is_full() && batch.len() < most {
                 let Some(node) = wheel.advance(now) else { break };
                 // SAFETY: taken out under the lock, which is still held (S3).
-                batch.push(unsafe { Node::settle(node, state::FIRED) });
+                let waker = unsafe { Node::settle(node, state::FIRED) };
+                prefetch(waker.data()); // as a rule a task, which is touched when the whole batch is out
+                batch.push(waker);
             }
             self.next.store(wheel.next_deadline().unwrap_or(NEVER), Ordering::Relaxed);
         }

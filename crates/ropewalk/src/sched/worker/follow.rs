@@ -5,14 +5,19 @@ use super::super::next::keep_company;
 use super::super::pool::Phase;
 use super::super::station::{Kit, Status};
 use super::Worker;
+use super::timers::Timers;
 use ropewalk_core::prim::fence;
 use std::sync::atomic::Ordering;
 
 impl Worker {
     /// What a worker does now and then, and before it rests: polls the driver and follows the pool's changes.
-    pub(super) fn look_around(&self) {
+    pub(super) fn look_around(&self, resting: bool) {
         let polled = self.pool.seam.poll();
-        self.see_to_timers(polled);
+        self.see_to_timers(match (polled, resting) {
+            (false, _) => Timers::Own,
+            (true, false) => Timers::Overdue,
+            (true, true) => Timers::All,
+        });
         let epoch = self.pool.epoch();
         if epoch != self.epoch.get() {
             self.epoch.set(epoch);

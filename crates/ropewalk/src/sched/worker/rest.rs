@@ -15,7 +15,7 @@ impl Worker {
     /// Spins a little, then sleeps until there is a reason not to. A worker without a thread of its own leaves instead.
     /// True: there was something to do after all.
     pub(super) fn rest(&self) -> bool {
-        self.look_around();
+        self.look_around(true);
         if self.has_own() || !self.threaded && self.any_work() {
             return true;
         }

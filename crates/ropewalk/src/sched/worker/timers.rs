@@ -1,34 +1,51 @@
 //! What a worker does about timers: its own in every look around, everybody's when it has the driver.
 
 use super::Worker;
-use crate::drive::time::{BATCH, Shard};
+use crate::drive::time::Shard;
 use crate::sched::park::NEVER;
 
+/// How long, in nanoseconds of the system's clock, a worker with tasks of its own leaves the timers of others to them: they
+/// have them in their caches. After that they are asleep, stuck or gone.
+const PATIENCE: u64 = 500_000;
+/// How many are woken in one look even if the ring is full.
+const AT_LEAST: usize = 8;
+
+/// Whose timers to see to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timers {
+    Own,
+    /// Also those of others that are overdue.
+    Overdue,
+    All,
+}
+
 impl Worker {
-    /// Wakes whom it is time for, as many as there is room for. With `all`, also those of other workers' shards: they may
-    /// be asleep, stuck or gone.
+    /// Wakes whom it is time for, as many as there is room for.
     #[inline]
-    pub(crate) fn see_to_timers(&self, all: bool) {
+    pub(crate) fn see_to_timers(&self, whose: Timers) {
         let own = &*self.station.timers;
-        let first = if all { self.pool.first_deadline() } else { own.next() };
+        let first = if whose == Timers::Own { own.next() } else { self.pool.first_deadline() };
         if first == NEVER {
             return;
         }
         let now = self.pool.config.clock.nanos();
         if first <= now {
-            self.expire(own, now, all);
+            self.expire(own, now, whose);
         }
     }
 
     /// One's own first. The rest stays where it is, in order: for the next look, or for others who have more room.
-    fn expire(&self, own: &Shard, now: u64, all: bool) {
-        let mut room = self.room_for_woken();
+    fn expire(&self, own: &Shard, now: u64, whose: Timers) {
+        let mut room = (self.ring.capacity() - self.ring.len()).max(AT_LEAST);
         let opened = self.slot_open.replace(false);
         self.in_batch.set(true);
-        let mut woken = expire_some(own, now, &mut room);
-        if all {
+        let mut woken = expire_some(own, now, now, &mut room);
+        if whose != Timers::Own {
+            // A clock that is moved by hand may not get on by itself.
+            let patient = whose == Timers::Overdue && !self.pool.config.clock.is_own();
+            let due_by = now.saturating_sub(if patient { PATIENCE } else { 0 });
             let others = self.pool.shards().filter(|shard| !std::ptr::eq(*shard, own));
-            woken += others.map(|shard| expire_some(shard, now, &mut room)).sum::<usize>();
+            woken += others.map(|shard| expire_some(shard, due_by, now, &mut room)).sum::<usize>();
         }
         self.in_batch.set(false);
         self.slot_open.set(opened);
@@ -38,21 +55,16 @@ impl Worker {
         }
     }
 
-    /// How many may be woken at once: what fits into the ring, and a batch in any case, so that timers get on under load.
-    fn room_for_woken(&self) -> usize {
-        (self.ring.capacity() - self.ring.len()).max(BATCH)
-    }
-
     /// Nothing is to be done until the first deadline: a clock that stands still may go there.
     pub(crate) fn skip_time(&self) -> bool {
         !self.any_work() && self.pool.skip_time()
     }
 }
 
-/// Takes out and wakes what is due in `shard`, while there is room.
-fn expire_some(shard: &Shard, now: u64, room: &mut usize) -> usize {
+/// If something in `shard` was due by `due_by`, takes out and wakes what is due now, while there is room.
+fn expire_some(shard: &Shard, due_by: u64, now: u64, room: &mut usize) -> usize {
     let mut woken = 0;
-    while *room > 0 && shard.next() <= now {
+    while *room > 0 && shard.next() <= due_by {
         let some = shard.expire(now, *room);
         woken += some;
         *room -= some;
