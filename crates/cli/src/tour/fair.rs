@@ -235,13 +235,13 @@ fn tide(metrics: &PoolMetrics, lasted: Duration) -> Table {
     table
 }
 
-fn sorted<T: Ord>(mut values: Vec<T>) -> Vec<T> {
+pub(super) fn sorted<T: Ord>(mut values: Vec<T>) -> Vec<T> {
     values.sort_unstable();
     values
 }
 
 /// The value below which `share` of the sorted values lie.
-fn quantile<T: Copy>(sorted: &[T], share: f64) -> Option<T> {
+pub(super) fn quantile<T: Copy>(sorted: &[T], share: f64) -> Option<T> {
     let last = sorted.len().checked_sub(1)?;
     sorted.get((last as f64 * share).round() as usize).copied()
 }

@@ -11,6 +11,7 @@ mod options;
 mod pool;
 mod report;
 mod switches;
+mod timers;
 mod waiting;
 
 use crate::command::{Failure, Verdict, print};
@@ -45,8 +46,15 @@ pub(crate) trait Stop: Sync {
     fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>>;
 }
 
-static STOPS: [&dyn Stop; 6] =
-    [&million::Million, &switches::Switches, &fair::Fair, &waiting::Waiting, &pool::Resized, &inside::Inside];
+static STOPS: [&dyn Stop; 7] = [
+    &million::Million,
+    &switches::Switches,
+    &fair::Fair,
+    &waiting::Waiting,
+    &pool::Resized,
+    &inside::Inside,
+    &timers::Timers,
+];
 
 /// What a stop is told, and how it tells how far it is.
 pub(crate) struct Guide {
