@@ -371,7 +371,10 @@ impl Worker {
         }
         if !self.slot_open.get() {
             self.push_ring(task);
-            return if self.in_batch.get() { () } else { self.notify_others() };
+            if !self.in_batch.get() {
+                self.notify_others();
+            }
+            return;
         }
         // Alone in the slot it is this worker's next task: no reason to wake anybody for it.
         if let Some(older) = self.next.put(task) {
