@@ -331,19 +331,6 @@ mod condvar {
     }
 }
 
-/// Asks the processor to fetch what is at `at`, which need not be valid memory; a hint, and nothing where there is no such
-/// instruction.
-#[inline(always)]
-pub fn prefetch<T>(at: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing that the program can see and never faults.
-    unsafe {
-        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(at.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _no_such_instruction = at;
-}
-
 /// Initialises an atomic in raw memory that others may already be reading as an atomic.
 ///
 /// # Safety

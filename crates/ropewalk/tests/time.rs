@@ -1,11 +1,10 @@
 //! Time: never early, in order, wherever the future is and whatever becomes of the worker that has its timer.
+#![allow(clippy::async_yields_async)] // futures that move are what is tested
 
 #[path = "time/clock.rs"]
 mod clock;
 #[path = "time/intervals.rs"]
 mod intervals;
-#![allow(clippy::async_yields_async)] // futures that move are what is tested
-
 mod kit;
 #[path = "time/places.rs"]
 mod places;

@@ -195,8 +195,8 @@ impl Builder {
     /// The runtime gets a [`ManualClock`] of its own that shows zero. It moves in two ways: by hand, with
     /// [`time::advance`](crate::time::advance); and whenever `block_on` finds nothing to run but timers are pending, then it
     /// jumps to the first of them. So `sleep(one hour).await` is over at once, things happen in the order of their
-    /// deadlines, and a seed gives the same run every time. Jobs and threads outside of the runtime go by real time and
-    /// are not waited for before a jump. [`try_tick`](Runtime::try_tick) and
+    /// deadlines, and a seed gives the same run every time. Jobs of the blocking pool are waited for before a jump; threads
+    /// outside of the runtime go by real time and are not. [`try_tick`](Runtime::try_tick) and
     /// [`run_until_stalled`](Runtime::run_until_stalled) never jump: whoever calls them moves the clock.
     /// [`time::resume`](crate::time::resume) lets it run with real time.
     ///

@@ -28,7 +28,7 @@ use crate::runtime::{Config, GRACE, Handle, RuntimeError, complain};
 use desk::{Desk, Start, Unrun};
 use job::Job;
 use ropewalk_core::prim::Lock;
-use ropewalk_core::prim::real::{AtomicUsize, Ordering::Relaxed};
+use ropewalk_core::prim::real::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use ropewalk_core::task::{Runnable, TaskRef};
 use std::io;
 use std::sync::Arc;
@@ -39,6 +39,8 @@ use std::time::{Duration, Instant};
 /// The blocking pool of a runtime.
 pub(crate) struct Blocking {
     desk: Desk<Job>,
+    /// Jobs that threads are at, until who waits for them was woken.
+    in_hand: AtomicUsize,
     /// The number of the next thread.
     numbers: AtomicUsize,
     /// Threads to be joined in the end; those that ended are forgotten now and then.
@@ -59,6 +61,7 @@ impl Blocking {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
             desk: Desk::new(config.blocking.least, config.blocking.most),
+            in_hand: AtomicUsize::new(0),
             numbers: AtomicUsize::new(0),
             threads: Lock::new(Vec::new()),
             spinner: SpinRight::new(),
@@ -123,6 +126,12 @@ impl Blocking {
     pub(crate) fn live(&self) -> u64 {
         let (tally, _idle) = self.desk.tally();
         (tally.queued + tally.assigned) as u64
+    }
+
+    /// Whether no job is under way, and who waited for one was woken. A job is taken in hand before the desk strikes it off
+    /// its list, and let go after its waiter was woken: so the desk is asked first.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.live() == 0 && self.in_hand.load(SeqCst) == 0
     }
 
     /// After `close`, on a thread that may wait: until the last thread has left, or until the grace is over. Then what runs

@@ -30,7 +30,7 @@ pub(crate) mod lifo;
 mod next;
 pub(crate) mod park;
 pub(crate) mod pool;
-mod prefetch;
+pub(crate) mod prefetch;
 pub(crate) mod ring;
 pub(crate) mod slab;
 pub(crate) mod spin;

@@ -48,9 +48,9 @@ impl Pool {
         counters.searching() == 0 && counters.sleeping() == self.active() && self.injector.is_empty()
     }
 
-    /// Nothing is to be done in this hosted pool: a clock that stands still may go to the first deadline of the runtime,
-    /// if nothing is done in its other pools either.
-    pub(super) fn skip_time(&self) -> bool {
+    /// Nothing was to be done in this hosted pool: a clock that stands still may go to the first deadline of the runtime, if
+    /// nothing is done in its other pools or the blocking pool either, and that left nothing to do here.
+    pub(super) fn skip_time(&self, still_nothing: impl FnOnce() -> bool) -> bool {
         let clock = &self.config.clock;
         if !clock.is_own() {
             return false;
@@ -58,6 +58,7 @@ impl Pool {
         let pools = self.runtime.pools();
         let idle = pools.iter().all(|pool| pool.hosted || pool.is_asleep());
         let first = pools.iter().map(|pool| pool.first_deadline()).min().unwrap_or(NEVER);
+        let idle = idle && self.runtime.blocking.is_idle() && still_nothing();
         idle && first != NEVER && clock.skip_to(first)
     }
 

@@ -119,6 +119,24 @@ fn equal_deadlines_fire_in_the_order_of_registration() {
     assert!(seen.is_sorted(), "{seen:?}");
 }
 
+/// A job of the blocking pool goes by real time: the clock does not jump over it.
+#[test]
+fn the_clock_waits_for_blocking_jobs() {
+    let runtime = Runtime::builder().paused(true).build().unwrap();
+    for _ in 0..100 {
+        runtime.block_on(async {
+            let from = Instant::now();
+            let alarm = spawn(sleep(HOUR));
+            let job = ropewalk::spawn_blocking(|| std::thread::sleep(Duration::from_micros(200)));
+            job.await.unwrap();
+            assert_eq!(from.elapsed(), Duration::ZERO);
+            assert!(!alarm.is_finished());
+            alarm.await.unwrap();
+            assert_eq!(from.elapsed(), HOUR);
+        });
+    }
+}
+
 #[test]
 fn driven_by_hand_it_never_jumps() {
     let runtime = Runtime::builder().paused(true).build().unwrap();

@@ -2,7 +2,8 @@
 
 use super::entry::{Node, state};
 use crate::sched::park::NEVER;
-use ropewalk_core::prim::{AtomicU64, BriefLock, Lock, Ordering, prefetch};
+use crate::sched::prefetch;
+use ropewalk_core::prim::{AtomicU64, BriefLock, Lock, Ordering};
 use ropewalk_core::task::drop_payload;
 use ropewalk_core::wake_batch::WakeBatch;
 use ropewalk_core::wheel::Wheel;
@@ -174,7 +175,7 @@ impl Shard {
                 let Some(node) = wheel.advance(now) else { break };
                 // SAFETY: taken out under the lock, which is still held (S3).
                 let waker = unsafe { Node::settle(node, state::FIRED) };
-                prefetch(waker.data()); // as a rule a task, which is touched when the whole batch is out
+                prefetch::task(waker.data()); // as a rule a task, which is touched when the whole batch is out
                 batch.push(waker);
             }
             self.next.store(wheel.next_deadline().unwrap_or(NEVER), Ordering::Relaxed);

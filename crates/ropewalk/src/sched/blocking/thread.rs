@@ -6,10 +6,12 @@ use crate::context;
 use crate::runtime::{Handle, Shared};
 use crate::sched::spin::SpinCredit;
 use crate::wait::Abort;
+use ropewalk_core::prim::real::Ordering::SeqCst;
 use ropewalk_core::task::{Header, Ran, Runnable};
 use std::cell::Cell;
 use std::ptr::{NonNull, null};
 use std::sync::Arc;
+
 use std::time::Instant;
 
 /// What a thread of the pool is doing.
@@ -108,10 +110,13 @@ impl Post<'_> {
         let config = &self.runtime.shared.config;
         self.current.set(Some(job.task()));
         let from = job.observation().map(|_| config.clock.now());
+        let in_hand = &self.runtime.shared.blocking.in_hand;
+        in_hand.fetch_add(1, SeqCst);
         match task.run() {
             Ran::Done => {}
             Ran::Idle | Ran::Woken(_) | Ran::Yielded(_) => unreachable!("a job is over after one poll"),
         }
+        in_hand.fetch_sub(1, SeqCst);
         self.current.set(None);
         if let (Some(observation), Some(from)) = (job.observation(), from) {
             observation.polled(config.clock.now().saturating_sub(from).as_nanos() as u64);

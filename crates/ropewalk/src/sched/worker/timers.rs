@@ -57,7 +57,7 @@ impl Worker {
 
     /// Nothing is to be done until the first deadline: a clock that stands still may go there.
     pub(crate) fn skip_time(&self) -> bool {
-        !self.any_work() && self.pool.skip_time()
+        self.pool.skip_time(|| !self.any_work())
     }
 }
 
