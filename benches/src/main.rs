@@ -6,16 +6,22 @@ mod cli;
 mod count;
 mod driver;
 mod go;
+mod latency;
 mod meter;
 mod peers;
 mod problems;
 mod targets;
 
+mod blocking_10k;
+mod blocking_round_trip;
 mod chained_spawn;
+mod mem_base;
 mod mem_task;
 mod spawn_join_one;
 mod spawn_many_inside;
 mod spawn_many_outside;
+mod steal;
+mod wake_latency;
 mod yield_many;
 mod yield_same;
 
