@@ -173,12 +173,7 @@ pub const ROWS: &[Row] = &[
         absolute: true,
         ..PLAIN
     },
-    Row {
-        name: "mem_base_caller_rss",
-        unit: "B",
-        source: Source::Extra("mem_base_caller", "rss"),
-        ..PLAIN
-    },
+    Row { name: "mem_base_caller_rss", unit: "B", source: Source::Extra("mem_base_caller", "rss"), ..PLAIN },
     Row {
         name: "mem_base_2w",
         unit: "B",
@@ -213,12 +208,7 @@ pub const ROWS: &[Row] = &[
         named: &[(TokioMt, 73.0), (TokioCt, 87.0), (Smol, 108.0)],
         ..PLAIN
     },
-    Row {
-        name: "blocking_10k_warm",
-        unit: "ms",
-        source: Source::Extra("blocking_10k", "warm_ms"),
-        ..PLAIN
-    },
+    Row { name: "blocking_10k_warm", unit: "ms", source: Source::Extra("blocking_10k", "warm_ms"), ..PLAIN },
     Row {
         name: "wake_latency",
         unit: "us",

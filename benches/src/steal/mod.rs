@@ -26,7 +26,7 @@ pub enum Task {
 }
 
 pub fn run(peer: Peer, task: Task, meter: Meter) -> Option<Sample> {
-    let rounds = meter.speed.pick(20_000, 1_000);
+    let rounds = meter.speed.pick(5_000, 200);
     let latencies = match peer {
         Peer::Ropewalk => {
             let rt = peers::ropewalk(WORKERS);

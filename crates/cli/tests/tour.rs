@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::process::{Command, Output};
 
-const STOPS: [&str; 6] = ["million", "switches", "fair", "waiting", "pool", "inside"];
+const STOPS: [&str; 7] = ["million", "switches", "fair", "waiting", "pool", "requests", "inside"];
 
 fn ropewalk(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ropewalk"));

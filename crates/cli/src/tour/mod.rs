@@ -10,6 +10,7 @@ mod million;
 mod options;
 mod pool;
 mod report;
+mod requests;
 mod switches;
 mod waiting;
 
@@ -45,8 +46,15 @@ pub(crate) trait Stop: Sync {
     fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>>;
 }
 
-static STOPS: [&dyn Stop; 6] =
-    [&million::Million, &switches::Switches, &fair::Fair, &waiting::Waiting, &pool::Resized, &inside::Inside];
+static STOPS: [&dyn Stop; 7] = [
+    &million::Million,
+    &switches::Switches,
+    &fair::Fair,
+    &waiting::Waiting,
+    &pool::Resized,
+    &requests::Requests,
+    &inside::Inside,
+];
 
 /// What a stop is told, and how it tells how far it is.
 pub(crate) struct Guide {
