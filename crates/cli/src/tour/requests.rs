@@ -39,7 +39,7 @@ impl Stop for Requests {
         let columns = [
             Column::new("where", "where"),
             Column::new("requests", "requests"),
-            Column::new("took_ns", "all done in"),
+            Column::new("took_ns", "done in"),
             Column::new("requests_per_s", "rate"),
             Column::new("threads", "threads"),
             Column::new("longest_silence_ns", "silence"),
