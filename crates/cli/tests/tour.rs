@@ -127,8 +127,14 @@ fn bad_arguments_are_refused_with_what_is_accepted() {
         (&["help", "bench"], &["no command \"bench\"", "commands: tour, help"]),
         (&["--fast"], &["\"--fast\"", "--quick", "--only NAME", "--list", "--json"]),
         (&["tour", "million"], &["\"million\"", "--only NAME"]),
-        (&["--only"], &["--only needs the name of a stop", "million, switches, fair, waiting, pool, inside"]),
-        (&["--only", "billion"], &["no stop \"billion\"", "million, switches, fair, waiting, pool, inside"]),
+        (
+            &["--only"],
+            &["--only needs the name of a stop", "million, switches, fair, waiting, pool, requests, inside"],
+        ),
+        (
+            &["--only", "billion"],
+            &["no stop \"billion\"", "million, switches, fair, waiting, pool, requests, inside"],
+        ),
         (&["--only="], &["--only needs the name of a stop"]),
         (&["--quick=yes"], &["--quick takes no value", "\"yes\""]),
         (&[""], &["no command \"\""]),

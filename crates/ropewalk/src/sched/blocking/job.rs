@@ -2,6 +2,7 @@
 
 use super::desk::{Slip, Submitted};
 use super::thread;
+use crate::local;
 use crate::runtime::{Config, Handle, Shared};
 use crate::sched::host::Observation;
 use crate::wait::Abort;
@@ -114,8 +115,21 @@ unsafe impl Host for Jobs {
     }
 }
 
-/// Makes a job of `call` and brings it to the desk of `runtime`.
+/// Makes a job of `call`, with what it inherits, and brings it to the desk of `runtime`.
 pub(crate) fn spawn<F, T>(
+    runtime: &Handle,
+    call: F,
+    name: Option<Box<str>>,
+    spawned_at: &'static Location<'static>,
+) -> TaskHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    launch(runtime, local::carry(call), name, spawned_at)
+}
+
+fn launch<F, T>(
     runtime: &Handle,
     call: F,
     name: Option<Box<str>>,
