@@ -44,7 +44,9 @@ fn main() -> Result<(), RuntimeError> {
     let holders: Vec<_> = (0..4)
         .map(|_| {
             let go = go.clone();
-            runtime.spawn_blocking(move || drop(go.wait()))
+            runtime.spawn_blocking(move || {
+                go.wait();
+            })
         })
         .collect();
     let fifth = runtime.spawn_blocking(|| unreachable!("it is cancelled before its turn"));

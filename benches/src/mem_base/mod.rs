@@ -49,7 +49,7 @@ pub fn run(peer: Peer, size: Size) -> Option<Sample> {
 
 /// The growth while `start` makes a runtime and its threads go to sleep.
 fn measure(start: impl FnOnce() -> Option<Box<dyn Any>>) -> Option<Sample> {
-    drop(Footprint::now()); // what looking needs is there
+    let _what_looking_needs_is_there = Footprint::now();
     let before = Footprint::now();
     let runtime = start()?;
     thread::sleep(Duration::from_millis(50));
