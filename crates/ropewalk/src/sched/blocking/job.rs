@@ -157,11 +157,9 @@ where
 /// Brings the job to the desk, or tells its owner that it is closed.
 fn submit(runtime: &Handle, task: Runnable, id: TaskId) {
     let (pool, config) = (&runtime.shared.blocking, &runtime.shared.config);
-    if !pool.desk.is_open() {
-        task.cancel(true);
-        return;
-    }
-    if let Some(hook) = &config.hooks.on_task_spawn {
+    // A job that is refused is not announced, unless the desk is closed in between.
+    let hook = config.hooks.on_task_spawn.as_ref().filter(|_| pool.desk.is_open());
+    if let Some(hook) = hook {
         let abort = Abort("the hook on_task_spawn panicked");
         hook(id);
         std::mem::forget(abort);
@@ -177,7 +175,9 @@ fn submit(runtime: &Handle, task: Runnable, id: TaskId) {
             let task = unsafe { Runnable::from_raw(raw) };
             task.cancel(true);
             drop(task);
-            tell_of_end(config, id);
+            if hook.is_some() {
+                tell_of_end(config, id);
+            }
         }
     }
 }
