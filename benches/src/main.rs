@@ -7,20 +7,26 @@ mod count;
 mod driver;
 mod go;
 mod late;
+mod latency;
 mod meter;
 mod peers;
 mod problems;
 mod targets;
 mod timed;
 
+mod blocking_10k;
+mod blocking_round_trip;
 mod chained_spawn;
 mod idle_cpu;
+mod mem_base;
 mod mem_task;
 mod spawn_join_one;
 mod spawn_many_inside;
 mod spawn_many_outside;
+mod steal;
 mod timer_churn;
 mod timer_lateness;
+mod wake_latency;
 mod yield_many;
 mod yield_same;
 

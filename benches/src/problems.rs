@@ -5,8 +5,9 @@ use crate::peers::Peer::{
     self, Go, Limit, May, Rayon, Ropewalk, RopewalkCt, Smol, SmolStatic, TokioCt, TokioMt,
 };
 use crate::{
-    chained_spawn, idle_cpu, mem_task, spawn_join_one, spawn_many_inside, spawn_many_outside, timer_churn,
-    timer_lateness, yield_many, yield_same,
+    blocking_10k, blocking_round_trip, chained_spawn, idle_cpu, mem_base, mem_task, spawn_join_one,
+    spawn_many_inside, spawn_many_outside, steal, timer_churn, timer_lateness, wake_latency, yield_many,
+    yield_same,
 };
 use crate::{count, go};
 use std::time::Duration;
@@ -29,6 +30,10 @@ const TASK_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, TokioMt, TokioCt, Smol, Smol
 /// may is missing: a million coroutines would need a million mapped stacks (and see `spawn_join_one/may.rs`).
 const MANY_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, TokioMt, TokioCt, Smol, SmolStatic, Rayon, Go];
 const ALL_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, TokioMt, TokioCt, Smol, SmolStatic, May, Rayon, Go];
+/// Who has a pool for blocking closures.
+const BLOCKING_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, TokioMt, TokioCt, Smol, SmolStatic, Limit];
+/// Who has workers that take tasks from each other.
+const STEALING_PEERS: &[Peer] = &[Ropewalk, TokioMt, Smol, SmolStatic, Limit];
 /// Who can run on two workers.
 const PARALLEL_PEERS: &[Peer] = &[Ropewalk, TokioMt, Smol, SmolStatic, Rayon, Go, Limit];
 
@@ -203,6 +208,70 @@ pub const ALL: &[Problem] = &[
         workers: 2,
         peers: IDLE_PEERS,
         run: |peer, meter| idle_cpu::run(peer, meter.speed),
+    },
+    Problem {
+        name: "mem_base_caller",
+        dir: "mem_base",
+        about: "bytes of an idle runtime on the caller's thread: heap and resident",
+        workers: 0,
+        peers: &[Ropewalk, TokioCt, Smol, SmolStatic],
+        run: |peer, _| mem_base::run(peer, mem_base::Size::Caller),
+    },
+    Problem {
+        name: "mem_base_2w",
+        dir: "mem_base",
+        about: "the same with 2 workers",
+        workers: 2,
+        peers: &[Ropewalk, TokioMt, Smol, SmolStatic],
+        run: |peer, _| mem_base::run(peer, mem_base::Size::TwoWorkers),
+    },
+    Problem {
+        name: "mem_base_worker",
+        dir: "mem_base",
+        about: "the same for each worker more",
+        workers: 2,
+        peers: &[Ropewalk, TokioMt, Smol, SmolStatic],
+        run: |peer, _| mem_base::run(peer, mem_base::Size::PerWorker),
+    },
+    Problem {
+        name: "blocking_round_trip",
+        dir: "blocking_round_trip",
+        about: "an empty closure in the blocking pool, awaited, 2 workers",
+        workers: 2,
+        peers: BLOCKING_PEERS,
+        run: blocking_round_trip::run,
+    },
+    Problem {
+        name: "blocking_10k",
+        dir: "blocking_10k",
+        about: "10,000 jobs of 1 ms each in a fresh blocking pool",
+        workers: 2,
+        peers: &[Ropewalk, RopewalkCt, TokioMt, TokioCt, Smol, SmolStatic],
+        run: |peer, meter| blocking_10k::run(peer, meter.speed),
+    },
+    Problem {
+        name: "wake_latency",
+        dir: "wake_latency",
+        about: "a foreign thread wakes a task of a sleeping runtime, 2 workers",
+        workers: 2,
+        peers: &[Ropewalk, RopewalkCt, TokioMt, TokioCt, Smol, SmolStatic, May, Go, Limit],
+        run: |peer, meter| wake_latency::run(peer, meter.speed),
+    },
+    Problem {
+        name: "steal",
+        dir: "steal",
+        about: "a new task at a busy worker runs on another one that is awake",
+        workers: 2,
+        peers: STEALING_PEERS,
+        run: |peer, meter| steal::run(peer, steal::Task::Spawned, meter),
+    },
+    Problem {
+        name: "migration",
+        dir: "steal",
+        about: "the same for a task that was suspended and is woken",
+        workers: 2,
+        peers: STEALING_PEERS,
+        run: |peer, meter| steal::run(peer, steal::Task::Woken, meter),
     },
 ];
 

@@ -4,7 +4,7 @@
 //! what is judged is the ratio: the target divided by the figure that the best named peer had there must be reached
 //! against the same peer measured in the same run. Of the named peers the best one that was measured counts.
 
-use crate::peers::Peer::{self, Go, May, Rayon, Smol, TokioCt, TokioMt};
+use crate::peers::Peer::{self, Go, Limit, May, Rayon, Smol, TokioCt, TokioMt};
 
 /// Which way is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -332,6 +332,80 @@ pub const ROWS: &[Row] = &[
         source: Source::Extra("idle_cpu", "cpu_per_wake_ns"),
         target: Some(1.2), // times what tokio's current-thread runtime uses
         named: &[(TokioCt, 1.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "mem_base_caller",
+        unit: "B",
+        source: Source::Value("mem_base_caller"),
+        target: Some(16_384.0),
+        absolute: true,
+        ..PLAIN
+    },
+    Row { name: "mem_base_caller_rss", unit: "B", source: Source::Extra("mem_base_caller", "rss"), ..PLAIN },
+    Row {
+        name: "mem_base_2w",
+        unit: "B",
+        source: Source::Value("mem_base_2w"),
+        target: Some(65_536.0),
+        absolute: true,
+        ..PLAIN
+    },
+    Row { name: "mem_base_2w_rss", unit: "B", source: Source::Extra("mem_base_2w", "rss"), ..PLAIN },
+    Row {
+        name: "mem_base_worker",
+        unit: "B",
+        source: Source::Value("mem_base_worker"),
+        target: Some(8_192.0),
+        absolute: true,
+        ..PLAIN
+    },
+    Row { name: "mem_base_worker_rss", unit: "B", source: Source::Extra("mem_base_worker", "rss"), ..PLAIN },
+    Row {
+        name: "blocking_round_trip",
+        source: Source::Value("blocking_round_trip"),
+        target: Some(9_600.0),
+        stretch: Some(3_000.0),
+        named: &[(Smol, 9_638.0), (TokioMt, 10_419.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "blocking_10k",
+        unit: "ms",
+        source: Source::Value("blocking_10k"),
+        target: Some(60.0),
+        named: &[(TokioMt, 73.0), (TokioCt, 87.0), (Smol, 108.0)],
+        ..PLAIN
+    },
+    Row { name: "blocking_10k_warm", unit: "ms", source: Source::Extra("blocking_10k", "warm_ms"), ..PLAIN },
+    Row {
+        name: "wake_latency",
+        unit: "us",
+        source: Source::Value("wake_latency"),
+        target: Some(12.8), // 1.1 times the limit
+        named: &[(Limit, 11.6)],
+        ..PLAIN
+    },
+    Row {
+        name: "wake_latency_p99",
+        unit: "us",
+        source: Source::Extra("wake_latency", "p99"),
+        target: Some(40.7),
+        named: &[(Limit, 37.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "steal",
+        source: Source::Value("steal"),
+        target: Some(500.0),
+        named: &[(Limit, 142.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "migration",
+        source: Source::Value("migration"),
+        target: Some(300.0),
+        named: &[(Limit, 142.0)],
         ..PLAIN
     },
 ];

@@ -19,6 +19,7 @@ macro_rules! run {
 }
 
 run! {
+    blocking: ["1000 requests sum to 599500", "the thread has snapped", "the fifth: the task was cancelled", "all threads have left"];
     cancel: ["the handle says: Err(Cancelled); the destructor said: Ok(\"cleaned up\")", "it gave its result"];
     foreign_executor: ["the squares sum to 30", "cancelled: Err(Cancelled)"];
     handlers: ["by parking the thread 15", "15, which was asked 3 times", "by driving meanwhile: 15"];

@@ -93,18 +93,18 @@ impl<T> Table<T> {
 }
 
 /// The process's memory at one moment.
-struct Footprint {
+pub struct Footprint {
     heap: Heap,
     resident: u64,
 }
 
 impl Footprint {
-    fn now() -> Self {
+    pub fn now() -> Self {
         Self { resident: resident_bytes(), heap: alloc::heap() }
     }
 
     /// The growth from `before` to `self`, per task.
-    fn since(self, before: Self, tasks: u64) -> Sample {
+    pub fn since(self, before: Self, tasks: u64) -> Sample {
         let per_task = |bytes: f64| bytes / tasks as f64;
         let resident = self.resident as f64 - before.resident as f64;
         Sample {

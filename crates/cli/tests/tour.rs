@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::process::{Command, Output};
 
-const STOPS: [&str; 7] = ["million", "switches", "fair", "waiting", "pool", "inside", "timers"];
+const STOPS: [&str; 8] = ["million", "switches", "fair", "waiting", "pool", "requests", "inside", "timers"];
 
 fn ropewalk(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ropewalk"));
@@ -127,8 +127,14 @@ fn bad_arguments_are_refused_with_what_is_accepted() {
         (&["help", "bench"], &["no command \"bench\"", "commands: tour, help"]),
         (&["--fast"], &["\"--fast\"", "--quick", "--only NAME", "--list", "--json"]),
         (&["tour", "million"], &["\"million\"", "--only NAME"]),
-        (&["--only"], &["--only needs the name of a stop", "million, switches, fair, waiting, pool, inside"]),
-        (&["--only", "billion"], &["no stop \"billion\"", "million, switches, fair, waiting, pool, inside"]),
+        (
+            &["--only"],
+            &["--only needs the name of a stop", "million, switches, fair, waiting, pool, requests, inside"],
+        ),
+        (
+            &["--only", "billion"],
+            &["no stop \"billion\"", "million, switches, fair, waiting, pool, requests, inside"],
+        ),
         (&["--only="], &["--only needs the name of a stop"]),
         (&["--quick=yes"], &["--quick takes no value", "\"yes\""]),
         (&[""], &["no command \"\""]),

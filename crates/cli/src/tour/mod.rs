@@ -10,6 +10,7 @@ mod million;
 mod options;
 mod pool;
 mod report;
+mod requests;
 mod switches;
 mod timers;
 mod waiting;
@@ -46,12 +47,13 @@ pub(crate) trait Stop: Sync {
     fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>>;
 }
 
-static STOPS: [&dyn Stop; 7] = [
+static STOPS: [&dyn Stop; 8] = [
     &million::Million,
     &switches::Switches,
     &fair::Fair,
     &waiting::Waiting,
     &pool::Resized,
+    &requests::Requests,
     &inside::Inside,
     &timers::Timers,
 ];

@@ -197,7 +197,8 @@ impl Blocking {
 
 /// Ends jobs that did not run and tells their owners; how many there were.
 fn give_back(config: &Config, unrun: Unrun<Job>, reason: Reason) -> usize {
-    let each = unrun.map(|slip| {
+    let mut count = 0;
+    for slip in unrun {
         // SAFETY: it is outside, so the Runnable that stood for it at the desk is ours (B1).
         let task = unsafe { Runnable::from_raw(slip.as_ref().job.task()) };
         let id = task.id();
@@ -209,6 +210,7 @@ fn give_back(config: &Config, unrun: Unrun<Job>, reason: Reason) -> usize {
             Reason::NoThread => task.refuse(),
         }
         job::tell_of_end(config, id);
-    });
-    each.count()
+        count += 1;
+    }
+    count
 }

@@ -40,6 +40,8 @@ pub(crate) struct Pool {
     pub(crate) config: Arc<Config>,
     pub(crate) runtime: Arc<Shared>,
     pub(crate) injector: Injector<Runnable>,
+    /// Empty, with room for all of a ring and one more: a worker whose ring overflows wakes without allocating.
+    pub(crate) spill: Lock<Vec<Runnable>>,
     pub(crate) idle: Idle,
     pub(crate) seam: Seam,
     /// Timers of threads that are no workers.
@@ -73,6 +75,7 @@ impl Pool {
             name: name.to_owned(),
             runtime: runtime.clone(),
             injector: Injector::new(),
+            spill: Lock::new(Vec::with_capacity(config.queue_capacity + 1)),
             idle: Idle::new(),
             seam: Seam::new(Box::new(FutexDriver::default())),
             timers: Lease::new(this.clone(), config.clock.id()),

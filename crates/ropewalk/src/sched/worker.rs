@@ -58,8 +58,6 @@ pub(crate) struct Worker {
     next: Next<Runnable>,
     /// Runnable pinned tasks, each with the ring's tail when it came: the two queues are one FIFO by position.
     local: UnsafeCell<VecDeque<(u64, Runnable)>>,
-    /// Empty, with room for all of the ring and one more: waking does not allocate.
-    spill: Cell<Vec<Runnable>>,
     /// The ring's tail after the last delivery from outside: what is before it does not go out again.
     stays: Cell<u64>,
     cache: UnsafeCell<Cache>,
@@ -116,7 +114,6 @@ impl Worker {
         Self {
             until_look: Cell::new(0),
             epoch: Cell::new(pool.epoch().wrapping_sub(1)),
-            spill: Cell::new(Vec::with_capacity(ring.capacity() + 1)),
             stays: Cell::new(0),
             ring,
             next: Next::new(lifo),
@@ -426,7 +423,7 @@ impl Worker {
 
     /// The ring keeps its `keep` oldest tasks; the others and `task` go to the injection queue.
     fn move_out(&self, keep: usize, task: Option<Runnable>) {
-        let mut tasks = self.spill.take();
+        let mut tasks = self.pool.spill.lock();
         let head = self.ring.head_position();
         while self.ring.take_half(&mut tasks) > 0 {}
         let (kept, tail) = (keep.min(tasks.len()), self.ring.tail_position());
@@ -436,8 +433,12 @@ impl Worker {
         self.stays.set(moved(self.stays.get()));
         self.with_local(|local| local.iter_mut().for_each(|(position, _)| *position = moved(*position)));
         tasks.extend(task);
-        self.pool.inject_batch(&mut tasks);
-        self.spill.set(tasks);
+        let some = !tasks.is_empty();
+        self.pool.injector.push_batch(&mut tasks);
+        drop(tasks);
+        if some {
+            self.pool.notify();
+        }
     }
 
     /// A pinned task of this worker.

@@ -20,7 +20,8 @@ use std::panic::Location;
 /// whoever brings them.
 ///
 /// **Inside** the closure [`spawn`](crate::spawn) and [`Handle::current`] mean the job's runtime,
-/// [`wait`](crate::wait()) parks the thread, [`task::id`](super::id) is the job's.
+/// [`wait`](crate::wait()) parks the thread, [`task::id`](super::id) is the job's, and task locals that are inherited are
+/// set as they were where it was started.
 ///
 /// **Cancelling** a job that is queued removes it at once: its closure is dropped by the thread that cancels it, and the
 /// handle gives [`TaskError::Cancelled`](super::TaskError::Cancelled). A job that runs is never interrupted: the handle

@@ -116,3 +116,24 @@ fn hooks_see_jobs_and_threads() {
         assert_eq!(threads.load(SeqCst), 1 << 32 | 1);
     });
 }
+
+/// Task locals that are inherited go along; others do not, and nothing is left on the thread for the next job.
+#[test]
+fn a_job_inherits_task_locals() {
+    ropewalk::task_local! {
+        #[inherit]
+        static TRACE: u32;
+        static OWN: u32;
+    }
+    for kind in KINDS {
+        kit::guarded(format!("{kind:?}"), || {
+            let runtime = narrow(kind, 1);
+            let there = runtime.handle();
+            let ask = || (TRACE.try_with(|trace| *trace).ok(), OWN.try_with(|own| *own).ok());
+            let inside = async move { there.spawn_blocking(ask).await.unwrap() };
+            let seen = runtime.block_on(TRACE.scope(5, OWN.scope(6, inside)));
+            assert_eq!(seen, (Some(5), None));
+            assert_eq!(runtime.spawn_blocking(ask).wait().unwrap(), (None, None));
+        });
+    }
+}

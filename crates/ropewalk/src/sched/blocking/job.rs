@@ -2,6 +2,7 @@
 
 use super::desk::{Slip, Submitted};
 use super::thread;
+use crate::local;
 use crate::runtime::{Config, Handle, Shared};
 use crate::sched::host::Observation;
 use crate::wait::Abort;
@@ -114,8 +115,21 @@ unsafe impl Host for Jobs {
     }
 }
 
-/// Makes a job of `call` and brings it to the desk of `runtime`.
+/// Makes a job of `call`, with what it inherits, and brings it to the desk of `runtime`.
 pub(crate) fn spawn<F, T>(
+    runtime: &Handle,
+    call: F,
+    name: Option<Box<str>>,
+    spawned_at: &'static Location<'static>,
+) -> TaskHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    launch(runtime, local::carry(call), name, spawned_at)
+}
+
+fn launch<F, T>(
     runtime: &Handle,
     call: F,
     name: Option<Box<str>>,
@@ -143,11 +157,9 @@ where
 /// Brings the job to the desk, or tells its owner that it is closed.
 fn submit(runtime: &Handle, task: Runnable, id: TaskId) {
     let (pool, config) = (&runtime.shared.blocking, &runtime.shared.config);
-    if !pool.desk.is_open() {
-        task.cancel(true);
-        return;
-    }
-    if let Some(hook) = &config.hooks.on_task_spawn {
+    // A job that is refused is not announced, unless the desk is closed in between.
+    let hook = config.hooks.on_task_spawn.as_ref().filter(|_| pool.desk.is_open());
+    if let Some(hook) = hook {
         let abort = Abort("the hook on_task_spawn panicked");
         hook(id);
         std::mem::forget(abort);
@@ -163,7 +175,9 @@ fn submit(runtime: &Handle, task: Runnable, id: TaskId) {
             let task = unsafe { Runnable::from_raw(raw) };
             task.cancel(true);
             drop(task);
-            tell_of_end(config, id);
+            if hook.is_some() {
+                tell_of_end(config, id);
+            }
         }
     }
 }

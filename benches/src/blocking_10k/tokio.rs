@@ -1,0 +1,17 @@
+//! blocking_10k on tokio.
+
+use super::{job, measure};
+use crate::meter::Sample;
+use tokio::runtime::Runtime;
+
+pub fn run(rt: &Runtime, jobs: u64) -> Sample {
+    measure(jobs, || {
+        let parent = rt.spawn(async move {
+            let all: Vec<_> = (0..jobs).map(|_| tokio::task::spawn_blocking(job)).collect();
+            for one in all {
+                one.await.unwrap();
+            }
+        });
+        rt.block_on(parent).unwrap();
+    })
+}
