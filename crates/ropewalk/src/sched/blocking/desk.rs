@@ -81,15 +81,19 @@ unsafe impl<J> Linked for Slip<J> {
     }
 }
 
-/// Where an idle thread waits for a job.
+/// A thread's place: what job it has, and where it waits for one.
 pub(crate) struct Seat<J> {
     pub(crate) parker: ThreadParker,
+    /// The job that was put here while the thread was idle, until it takes it.
     given: AtomicPtr<Slip<J>>,
+    /// The job that is assigned to the thread. Under the lock (B1).
+    job: AtomicPtr<Slip<J>>,
 }
 
 impl<J> Seat<J> {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self { parker: ThreadParker::new(), given: AtomicPtr::new(null_mut()) })
+        let nothing = || AtomicPtr::new(null_mut());
+        Arc::new(Self { parker: ThreadParker::new(), given: nothing(), job: nothing() })
     }
 
     /// Whether there is a job in it.
@@ -157,7 +161,8 @@ pub(crate) struct Desk<J> {
 struct State<J> {
     open: bool,
     queue: List<Slip<J>>,
-    assigned: List<Slip<J>>,
+    /// Of every thread that has arrived.
+    seats: Vec<Arc<Seat<J>>>,
     /// Last in, first out: the one that came last is the warmest, and the others get to leave.
     idle: Vec<Arc<Seat<J>>>,
     tally: Tally,
@@ -170,7 +175,7 @@ impl<J> Desk<J> {
         let state = State {
             open: true,
             queue: List::new(),
-            assigned: List::new(),
+            seats: Vec::new(),
             idle: Vec::new(),
             tally: Tally::default(),
             watchers: Vec::new(),
@@ -188,7 +193,7 @@ impl<J> Desk<J> {
             return Submitted::Refused;
         }
         if let Some(seat) = state.idle.pop() {
-            state.assign(slip);
+            state.assign(&seat, slip);
             seat.given.store(slip.as_ptr(), Ordering::Release);
             drop(state);
             seat.parker.unpark();
@@ -226,6 +231,7 @@ impl<J> Desk<J> {
         let mut state = self.state.lock();
         state.tally.starting -= 1;
         state.tally.started += 1;
+        state.seats.push(seat.clone());
         self.choose(state, seat)
     }
 
@@ -242,11 +248,9 @@ impl<J> Desk<J> {
     }
 
     /// A thread has done its job, whose slip leaves the desk, and asks for the next.
-    pub(crate) fn next(&self, seat: &Arc<Seat<J>>, done: NonNull<Slip<J>>) -> Next<J> {
+    pub(crate) fn next(&self, seat: &Arc<Seat<J>>) -> Next<J> {
         let mut state = self.state.lock();
-        // SAFETY: B1, B5: it was assigned to the caller.
-        let was_there = unsafe { state.assigned.remove(done) };
-        debug_assert!(was_there, "B1");
+        seat.job.store(null_mut(), Ordering::Relaxed);
         state.tally.assigned -= 1;
         state.tally.done += 1;
         self.choose(state, seat)
@@ -258,13 +262,13 @@ impl<J> Desk<J> {
         match state.idle.iter().position(|idle| Arc::ptr_eq(idle, seat)) {
             Some(at) if time_is_up && state.tally.threads > self.least => {
                 state.idle.remove(at);
-                Some(self.leave(state))
+                Some(self.leave(state, seat))
             }
             Some(_) => None,
             // It was taken off the list: for a job, which is in the seat, or because the desk was closed.
             None => Some(match seat.take() {
                 Some(slip) => Next::Run(slip, None),
-                None => self.leave(state),
+                None => self.leave(state, seat),
             }),
         }
     }
@@ -292,7 +296,8 @@ impl<J> Desk<J> {
     /// Visits every job at the desk, the assigned ones first. `visit` runs under the lock.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(&J)) {
         let state = self.state.lock();
-        for slip in state.assigned.iter().chain(state.queue.iter()) {
+        let assigned = state.seats.iter().filter_map(|seat| NonNull::new(seat.job.load(Ordering::Relaxed)));
+        for slip in assigned.chain(state.queue.iter()) {
             // SAFETY: B5.
             visit(&unsafe { slip.as_ref() }.job);
         }
@@ -311,10 +316,10 @@ impl<J> Desk<J> {
     /// Steps 2 to 4 of a thread.
     fn choose(&self, mut state: LockGuard<'_, State<J>>, seat: &Arc<Seat<J>>) -> Next<J> {
         if !state.open {
-            return self.leave(state);
+            return self.leave(state, seat);
         }
         if let Some(slip) = state.dequeue() {
-            state.assign(slip);
+            state.assign(seat, slip);
             return Next::Run(slip, state.start_if_wanted(self.most));
         }
         state.idle.push(seat.clone());
@@ -323,7 +328,8 @@ impl<J> Desk<J> {
         Next::Wait(may_leave)
     }
 
-    fn leave(&self, mut state: LockGuard<'_, State<J>>) -> Next<J> {
+    fn leave(&self, mut state: LockGuard<'_, State<J>>, seat: &Arc<Seat<J>>) -> Next<J> {
+        state.seats.retain(|other| !Arc::ptr_eq(other, seat));
         state.tally.threads -= 1;
         state.tally.ended += 1;
         self.tell(state);
@@ -360,9 +366,8 @@ impl<J> State<J> {
         Some(slip)
     }
 
-    fn assign(&mut self, slip: NonNull<Slip<J>>) {
-        // SAFETY: B5; it is in no list.
-        unsafe { self.assigned.push_back(slip) };
+    fn assign(&mut self, seat: &Seat<J>, slip: NonNull<Slip<J>>) {
+        seat.job.store(slip.as_ptr(), Ordering::Relaxed);
         self.tally.assigned += 1;
     }
 

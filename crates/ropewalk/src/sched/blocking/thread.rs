@@ -51,9 +51,7 @@ pub(crate) fn is_on_thread_of(runtime: &Shared) -> bool {
 pub(super) fn is_free(task: NonNull<Header>) {
     with_post(|post| {
         if post.current.get() == Some(task) {
-            // SAFETY: `run` keeps the cell, which is one of ours.
-            let slip = unsafe { Header::extra::<super::job::Jobs>(task) };
-            post.next.set(Some(post.desk().next(&post.seat, slip)));
+            post.next.set(Some(post.desk().next(&post.seat)));
         }
         None::<()>
     });
@@ -122,7 +120,7 @@ impl Post<'_> {
             observation.polled(config.clock.now().saturating_sub(from).as_nanos() as u64);
         }
         tell_of_end(config, keep.id());
-        let next = self.next.take().unwrap_or_else(|| self.desk().next(&self.seat, slip));
+        let next = self.next.take().unwrap_or_else(|| self.desk().next(&self.seat));
         drop(keep);
         next
     }

@@ -62,7 +62,7 @@ impl Office {
                 Next::Run(slip, start) => {
                     assert!(start.map(Start::succeeded).is_none(), "one thread is enough here");
                     run(slip);
-                    self.desk.next(&seat, slip)
+                    self.desk.next(&seat)
                 }
                 Next::Wait(_) => self.wait(&seat, patient),
                 Next::Leave => return,
@@ -263,7 +263,7 @@ fn model_a_job_waits_for_one_that_came_later() {
                 1 => while !office.bell.park(None) {},
                 _ => office.bell.unpark(),
             }
-            next = office.desk.next(&seat, slip);
+            next = office.desk.next(&seat);
             another.map(thread::JoinHandle::join).transpose().unwrap();
         }
         if let Next::Wait(_) = next {
