@@ -16,7 +16,7 @@ mod scopes;
 mod settings;
 
 use kit::{Gate, KINDS, RuntimeKind, guarded, on_every_kind, strand_in, until};
-use ropewalk::{Blocking, TaskError, Wait, spawn, thread, with_handler, yield_now};
+use ropewalk::{Blocking, Handle, TaskError, Wait, spawn, thread, with_handler, yield_now};
 use std::cell::RefCell;
 use std::io;
 use std::sync::Arc;
@@ -98,7 +98,7 @@ fn a_handle_knows_its_thread() {
     });
 }
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 #[test]
 fn a_native_handle_is_the_threads_own() {
     use std::os::unix::thread::JoinHandleExt;
@@ -188,6 +188,21 @@ fn a_thread_belongs_to_the_runtime_it_was_started_in() {
         runtime.block_on(kit::until_async("the task is counted here", finished));
         let outside = thread::spawn(|| spawn(async { 3 }).wait()).unwrap();
         assert_eq!(outside.join().unwrap().unwrap(), 3);
+    });
+}
+
+/// A thread that has ended keeps nothing of it.
+#[test]
+fn the_runtime_is_freed_after_its_threads() {
+    on_every_kind(|kind| {
+        let probe = kit::Probe::new();
+        let runtime = kind.builder().clock(probe.clock()).build().unwrap();
+        runtime.block_on(async {
+            thread::spawn(|| spawn(async {}).wait().unwrap()).unwrap().await.unwrap();
+            drop(thread::spawn(Handle::current).unwrap());
+        });
+        drop(runtime);
+        probe.assert_freed();
     });
 }
 
