@@ -18,6 +18,7 @@ mod blocking_10k;
 mod blocking_round_trip;
 mod chained_spawn;
 mod idle_cpu;
+mod matmul;
 mod mem_base;
 mod mem_task;
 mod spawn_join_one;

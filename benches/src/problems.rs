@@ -5,7 +5,7 @@ use crate::peers::Peer::{
     self, Go, Limit, May, Rayon, Ropewalk, RopewalkCt, Smol, SmolStatic, TokioCt, TokioMt,
 };
 use crate::{
-    blocking_10k, blocking_round_trip, chained_spawn, idle_cpu, mem_base, mem_task, spawn_join_one,
+    blocking_10k, blocking_round_trip, chained_spawn, idle_cpu, matmul, mem_base, mem_task, spawn_join_one,
     spawn_many_inside, spawn_many_outside, steal, timer_churn, timer_lateness, wake_latency, yield_many,
     yield_same,
 };
@@ -36,6 +36,8 @@ const BLOCKING_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, TokioMt, TokioCt, Smol, 
 const STEALING_PEERS: &[Peer] = &[Ropewalk, TokioMt, Smol, SmolStatic, Limit];
 /// Who can run on two workers.
 const PARALLEL_PEERS: &[Peer] = &[Ropewalk, TokioMt, Smol, SmolStatic, Rayon, Go, Limit];
+/// Who starts threads, or has some for computing.
+const THREAD_PEERS: &[Peer] = &[Ropewalk, Rayon, Limit];
 
 /// Who can sleep in a task.
 const TIMED_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, TokioMt, TokioCt, Smol, Go];
@@ -272,6 +274,22 @@ pub const ALL: &[Problem] = &[
         workers: 2,
         peers: STEALING_PEERS,
         run: |peer, meter| steal::run(peer, steal::Task::Woken, meter),
+    },
+    Problem {
+        name: "matmul_1t",
+        dir: "matmul",
+        about: "a matrix product on 1 thread of its own",
+        workers: 1,
+        peers: THREAD_PEERS,
+        run: |peer, meter| matmul::run(peer, 1, meter),
+    },
+    Problem {
+        name: "matmul_2t",
+        dir: "matmul",
+        about: "the same on 2 threads",
+        workers: 2,
+        peers: THREAD_PEERS,
+        run: |peer, meter| matmul::run(peer, 2, meter),
     },
 ];
 

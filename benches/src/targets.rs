@@ -408,6 +408,29 @@ pub const ROWS: &[Row] = &[
         named: &[(Limit, 142.0)],
         ..PLAIN
     },
+    Row {
+        name: "matmul_1t",
+        unit: "M/s",
+        better: Better::Higher,
+        source: Source::Value("matmul_1t"),
+        ..PLAIN
+    },
+    Row {
+        name: "matmul_2t",
+        unit: "M/s",
+        better: Better::Higher,
+        source: Source::Value("matmul_2t"),
+        ..PLAIN
+    },
+    Row {
+        name: "matmul_speed_up",
+        unit: "x",
+        better: Better::Higher,
+        source: Source::Ratio("matmul_2t", "matmul_1t"),
+        target: Some(1.95),
+        absolute: true,
+        ..PLAIN
+    },
 ];
 
 impl Better {

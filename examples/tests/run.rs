@@ -30,6 +30,8 @@ run! {
     panics: ["\"splicer\" (spawned at", "index out of bounds"];
     pools: ["rendered on Some(\"yard-render-0\")", "200 frames drawn", "accepted: 1 to 1024"];
     replay: ["seed 1: ", "20 seeds gave"];
+    task_locals: ["ann: task, job, thread and strand saw trace-1", "the task local USER is not set here"];
+    threads: ["primes below 20,000: 2262", "longest word: manila", "panicked: digits", "affinity: 1000 is not possible"];
     wait_anywhere: ["on a thread:      6", "inside a poll:    6", "on a strand:      6"];
 }
 

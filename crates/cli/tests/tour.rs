@@ -3,7 +3,8 @@
 use serde_json::Value;
 use std::process::{Command, Output};
 
-const STOPS: [&str; 8] = ["million", "switches", "fair", "waiting", "pool", "requests", "inside", "timers"];
+const STOPS: [&str; 9] =
+    ["million", "switches", "fair", "waiting", "pool", "requests", "inside", "timers", "threads"];
 
 fn ropewalk(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ropewalk"));

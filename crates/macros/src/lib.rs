@@ -29,7 +29,7 @@ use proc_macro::TokenStream;
 /// | `threads = 4` | so many worker threads |
 /// | `single` | none: everything on the main thread |
 /// | `seed = 7` | the seed of every random choice |
-/// | `paused` | a paused clock, which jumps to the next deadline when nothing can run |
+/// | `paused` | no threads and a paused clock, which jumps to the next deadline when nothing can run |
 /// | `crate = path` | where Ropewalk is, if it was renamed |
 ///
 /// It may return what any `main` may.

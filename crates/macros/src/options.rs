@@ -29,6 +29,13 @@ impl Options {
         if let (Some(threads), true) = (&options.threads, options.single) {
             errors.push(Error::new(threads.span(), "`threads` and `single` exclude each other: choose one"));
         }
+        if let Some(threads) = options.threads.as_ref().filter(|threads| threads.to_string() != "0")
+            && options.paused
+        {
+            let what =
+                "`paused` and `threads` exclude each other: with threads nobody can tell that nothing runs";
+            errors.push(Error::new(threads.span(), what));
+        }
         (options, errors)
     }
 

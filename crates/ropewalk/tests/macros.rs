@@ -1,6 +1,7 @@
 //! The attributes, as users write them. What they refuse is in `ui.rs`.
 
-use ropewalk::{Handle, Wait, spawn, spawn_local, task, yield_now};
+use ropewalk::{Handle, Wait, spawn, spawn_local, task, time, yield_now};
+use std::time::Duration;
 
 #[ropewalk::test]
 async fn a_test_has_a_root() {
@@ -63,6 +64,32 @@ async fn an_ignored_one() {
 #[ropewalk::test(threads = 60000)]
 #[should_panic(expected = "#[ropewalk::test]: worker_threads: 60000 is not possible; accepted: 1 to 1024")]
 async fn what_the_builder_refuses_is_told() {}
+
+/// An hour takes no time, and things happen in the order of their deadlines.
+#[ropewalk::test(paused)]
+async fn paused() {
+    let (hour, real) = (Duration::from_secs(3600), std::time::Instant::now());
+    let from = time::Instant::now();
+    let naps: Vec<_> = [3, 1, 2]
+        .map(|hours| {
+            spawn(async move {
+                time::sleep(hour * hours).await;
+                from.elapsed()
+            })
+        })
+        .into();
+    for (nap, hours) in naps.into_iter().zip([3, 1, 2]) {
+        assert_eq!(nap.await.unwrap(), hour * hours);
+    }
+    assert!(real.elapsed() < hour);
+}
+
+#[ropewalk::test(paused, threads = 0, seed = 5)]
+fn paused_in_a_plain_function() {
+    let from = time::Instant::now();
+    time::sleep(Duration::from_secs(60)).wait();
+    assert_eq!(from.elapsed(), Duration::from_secs(60));
+}
 
 mod renamed {
     mod deep {

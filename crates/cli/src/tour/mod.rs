@@ -12,6 +12,7 @@ mod pool;
 mod report;
 mod requests;
 mod switches;
+mod threads;
 mod timers;
 mod waiting;
 
@@ -47,7 +48,7 @@ pub(crate) trait Stop: Sync {
     fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>>;
 }
 
-static STOPS: [&dyn Stop; 8] = [
+static STOPS: [&dyn Stop; 9] = [
     &million::Million,
     &switches::Switches,
     &fair::Fair,
@@ -56,6 +57,7 @@ static STOPS: [&dyn Stop; 8] = [
     &requests::Requests,
     &inside::Inside,
     &timers::Timers,
+    &threads::Threads,
 ];
 
 /// What a stop is told, and how it tells how far it is.

@@ -182,24 +182,36 @@ pub(crate) fn heritage(worker: Option<&Worker>) -> Option<Arc<Heritage>> {
     }
 }
 
-/// `f`, to be called elsewhere with what is inherited from here.
-pub(crate) fn carry<R>(f: impl FnOnce() -> R) -> impl FnOnce() -> R {
-    let heritage = capture();
-    move || match heritage {
-        Some(heritage) => inherit(&heritage, f),
-        None => f(),
-    }
+/// `f`, to be called elsewhere with what is inherited from here; or dropped there, with that bound as well.
+pub(crate) fn carry<F: FnOnce() -> R, R>(f: F) -> impl FnOnce() -> R + use<F, R> {
+    let heir = Heir { heritage: capture(), inner: Some(f) };
+    move || heir.call()
 }
 
-/// The future of a child that inherited something: polled and dropped with that bound.
+/// The future or function of a child, with what it inherited: polled, called and dropped with that bound.
 pub(crate) struct Heir<F> {
-    heritage: Arc<Heritage>,
-    future: Option<F>,
+    heritage: Option<Arc<Heritage>>,
+    inner: Option<F>,
 }
 
 impl<F> Heir<F> {
-    pub(crate) fn new(heritage: Arc<Heritage>, future: F) -> Self {
-        Self { heritage, future: Some(future) }
+    pub(crate) fn new(heritage: Arc<Heritage>, inner: F) -> Self {
+        Self { heritage: Some(heritage), inner: Some(inner) }
+    }
+
+    fn call<R>(mut self) -> R
+    where
+        F: FnOnce() -> R,
+    {
+        let call = self.inner.take().expect("it is called once");
+        bound(self.heritage.as_ref(), call)
+    }
+}
+
+fn bound<R>(heritage: Option<&Arc<Heritage>>, f: impl FnOnce() -> R) -> R {
+    match heritage {
+        Some(heritage) => inherit(heritage, f),
+        None => f(),
     }
 }
 
@@ -207,16 +219,16 @@ impl<F: Future + Unpin> Future for Heir<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let Heir { heritage, future } = &mut *self;
-        let future = future.as_mut().expect("it is there until it is dropped");
-        inherit(heritage, || Pin::new(future).poll(cx))
+        let Heir { heritage, inner } = &mut *self;
+        let future = inner.as_mut().expect("it is there until it is dropped");
+        bound(heritage.as_ref(), || Pin::new(future).poll(cx))
     }
 }
 
 impl<F> Drop for Heir<F> {
     fn drop(&mut self) {
-        let Heir { heritage, future } = self;
-        inherit(heritage, || *future = None);
+        let Heir { heritage, inner } = self;
+        bound(heritage.as_ref(), || *inner = None);
     }
 }
 

@@ -98,16 +98,18 @@ impl Semaphore {
     /// # Panics
     /// If there would be more than a `usize` counts.
     pub fn add_permits(&self, count: usize) {
+        assert!(self.put(count), "ropewalk: a semaphore counts at most {} permits", usize::MAX);
+    }
+
+    /// Adds permits and serves who waits for them. False: they are too many.
+    fn put(&self, count: usize) -> bool {
         let mut state = self.0.lock();
-        let total = state.permits.checked_add(count);
-        let Some(total) = total else {
-            drop(state);
-            panic!("ropewalk: a semaphore counts at most {} permits", usize::MAX);
-        };
+        let Some(total) = state.permits.checked_add(count) else { return false };
         state.permits = total;
         let served = state.serve();
         drop(state);
         served.into_iter().for_each(|waiter| waiter.notify_one());
+        true
     }
 
     /// Permits that nobody has: out of date as soon as it is read.
@@ -170,7 +172,8 @@ impl Permit<'_> {
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
         if self.count > 0 {
-            self.semaphore.add_permits(self.count);
+            // Too many only if somebody added as many meanwhile as there can be; then these are not missed.
+            let _full = self.semaphore.put(self.count);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Variables that go to children.
 
 use super::kit::{ON_PURPOSE, guarded, on_every_kind, quiet, strand_in};
-use ropewalk::{Wait, spawn, strand, task, task_local, thread, yield_now};
+use ropewalk::{Wait, spawn, spawn_blocking, strand, task, task_local, thread, yield_now};
 use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -36,6 +36,9 @@ fn every_kind_of_child_inherits() {
                         handle.spawn(async move { see() }).await.unwrap(),
                         pool.spawn(async move { see() }).await.unwrap(),
                         task::Builder::new().name("x").spawn(async move { see() }).await.unwrap(),
+                        spawn_blocking(see).await.unwrap(),
+                        handle.spawn_blocking(see).await.unwrap(),
+                        task::Builder::new().name("y").spawn_blocking(see).await.unwrap(),
                         thread::spawn(see).unwrap().await.unwrap(),
                         thread::Builder::new().nice(1).spawn(see).unwrap().await.unwrap(),
                         thread::scope(|s| s.spawn(see).unwrap().join().unwrap()),
@@ -176,6 +179,11 @@ fn destructors_of_children_see_it() {
             let _panicked: Result<(), _> = child.await;
         });
         assert_eq!(seen(), 3, "cancelled, panicked");
+        let asks = Asks;
+        drop(LEVEL.sync_scope(8, || {
+            thread::Builder::new().stack_size(0).spawn(move || drop(asks)).map(drop).unwrap_err()
+        }));
+        assert_eq!(seen(), 8, "a thread that was not started");
         let asks = Asks;
         let handle = runtime.handle();
         drop(runtime);

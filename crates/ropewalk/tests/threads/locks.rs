@@ -140,6 +140,10 @@ fn permits_by_the_dozen() {
         assert_eq!(semaphore.acquire_many(5).count(), 5);
         assert!(panic_of(|| semaphore.add_permits(usize::MAX)).unwrap().contains("at most"));
         assert_eq!(semaphore.available(), 5, "and it still works");
+        let permit = semaphore.acquire();
+        semaphore.add_permits(usize::MAX - 4);
+        drop(permit);
+        assert_eq!(semaphore.available(), usize::MAX);
     });
 }
 

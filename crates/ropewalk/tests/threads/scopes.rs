@@ -1,7 +1,9 @@
 //! Threads that borrow.
 
-use super::kit::{self, Gate, KINDS, ON_PURPOSE, guarded, on_every_kind, panic_of, quiet, strand_in};
-use ropewalk::{Wait, spawn, strand, task, thread, yield_now};
+use super::kit::{
+    self, Gate, KINDS, ON_PURPOSE, RuntimeKind, guarded, on_every_kind, panic_of, quiet, strand_in,
+};
+use ropewalk::{Wait, spawn, strand, thread, yield_now};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -32,6 +34,28 @@ fn borrows_wherever_it_is_called() {
         assert_eq!(runtime.block_on(runtime.spawn(async { sums() })).unwrap(), 5050);
         assert_eq!(runtime.block_on(strand_in(&runtime, sums)).unwrap(), 5050);
     });
+}
+
+/// Leaving a scope parks the stack and not the worker.
+#[test]
+fn the_worker_goes_on_meanwhile() {
+    for kind in [RuntimeKind::Threads(1), RuntimeKind::Caller] {
+        guarded(format!("{kind:?}"), || {
+            let runtime = kind.build();
+            let gate = Gate::new();
+            let opens = gate.clone();
+            runtime
+                .block_on(runtime.spawn(async move {
+                    drop(spawn(async move {
+                        yield_now().await;
+                        opens.open();
+                    }));
+                    thread::scope(|s| drop(s.spawn(|| gate.passed().wait()).unwrap()));
+                }))
+                .unwrap();
+            assert_eq!(runtime.metrics().total(|worker| worker.held), 0);
+        });
+    }
 }
 
 #[test]
@@ -167,7 +191,6 @@ fn a_cancelled_strand_waits_for_its_threads() {
             drop(outcome);
             drop(runtime);
             assert!(ended.load(SeqCst), "the thread saw what it borrowed");
-            let _none = task::id();
         });
     }
 }

@@ -26,6 +26,10 @@ mod both {
     #[ropewalk::main(threads = 4, single)]
     async fn main() {}
 }
+mod paused {
+    #[ropewalk::main(paused, threads = 2)]
+    async fn main() {}
+}
 mod not_a_path {
     #[ropewalk::main(crate = "ropewalk")]
     async fn main() {}

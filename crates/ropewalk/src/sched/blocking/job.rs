@@ -8,29 +8,12 @@ use crate::sched::host::Observation;
 use crate::wait::Abort;
 use ropewalk_core::prim::real::AtomicU64;
 use ropewalk_core::task::{
-    Birth, Body, Header, Host, PanicInfo, Runnable, TaskHandle, TaskId, TaskRef, emplace, layout,
+    Birth, Call, Header, Host, PanicInfo, Runnable, TaskHandle, TaskId, TaskRef, emplace, layout,
 };
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::panic::Location;
-use std::pin::Pin;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-
-/// A closure as a body: polled once.
-struct Call<F>(Option<F>);
-
-impl<F> Unpin for Call<F> {}
-
-impl<T, F: FnOnce() -> T> Body for Call<F> {
-    type Output = T;
-    const CANCELLED_BY_POLL: bool = false;
-
-    fn poll(self: Pin<&mut Self>, _cx: &mut Context<'_>, _cancelled: bool) -> Poll<T> {
-        let call = self.get_mut().0.take().expect("a job is polled once");
-        Poll::Ready(call())
-    }
-}
 
 /// What the desk knows of a job.
 pub(crate) struct Job {
@@ -148,7 +131,7 @@ where
         let memory = NonNull::new(alloc(layout)).unwrap_or_else(|| handle_alloc_error(layout));
         let observation = observe(&shared.config, name);
         let slip = Slip::new(Job { task: memory.cast(), runtime: shared.clone(), observation });
-        emplace::<_, Jobs>(memory, Call(Some(call)), slip, birth)
+        emplace::<_, Jobs>(memory, Call::new(call), slip, birth)
     };
     submit(runtime, runnable, id);
     handle
