@@ -22,6 +22,7 @@ run! {
     blocking: ["1000 requests sum to 599500", "the thread has snapped", "the fifth: the task was cancelled", "all threads have left"];
     cancel: ["the handle says: Err(Cancelled); the destructor said: Ok(\"cleaned up\")", "it gave its result"];
     foreign_executor: ["the squares sum to 30", "cancelled: Err(Cancelled)"];
+    groups: ["in the order of spawning: [1, 4, 9, 16]", "the other is Err(Cancelled)", "of 255 tasks 0 are left"];
     handlers: ["by parking the thread 15", "15, which was asked 3 times", "by driving meanwhile: 15"];
     hello: ["strand: 6", "total: 18"];
     hooks_and_metrics: ["pool \"main\": 2 workers", "100 tasks spawned, 100 ended, 200 polls"];

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use std::process::{Command, Output};
 
-const STOPS: [&str; 9] =
-    ["million", "switches", "fair", "waiting", "pool", "requests", "inside", "timers", "threads"];
+const STOPS: [&str; 10] =
+    ["million", "switches", "fair", "waiting", "tree", "pool", "requests", "inside", "timers", "threads"];
 
 fn ropewalk(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ropewalk"));
@@ -130,11 +130,14 @@ fn bad_arguments_are_refused_with_what_is_accepted() {
         (&["tour", "million"], &["\"million\"", "--only NAME"]),
         (
             &["--only"],
-            &["--only needs the name of a stop", "million, switches, fair, waiting, pool, requests, inside"],
+            &[
+                "--only needs the name of a stop",
+                "million, switches, fair, waiting, tree, pool, requests, inside",
+            ],
         ),
         (
             &["--only", "billion"],
-            &["no stop \"billion\"", "million, switches, fair, waiting, pool, requests, inside"],
+            &["no stop \"billion\"", "million, switches, fair, waiting, tree, pool, requests, inside"],
         ),
         (&["--only="], &["--only needs the name of a stop"]),
         (&["--quick=yes"], &["--quick takes no value", "\"yes\""]),

@@ -4,6 +4,7 @@
 use crate::runtime::Shared;
 use crate::sched::blocking;
 use crate::sched::host::{Extra, Observation, Ticket, observation};
+use crate::sched::pool::Pool;
 use crate::task::TaskId;
 use ropewalk_core::prim::real::Ordering::Relaxed;
 use ropewalk_core::task::TaskRef;
@@ -19,7 +20,7 @@ pub struct TaskInfo {
     pub id: TaskId,
     /// The pool it lives in; `blocking` for a job of the blocking pool.
     pub pool: String,
-    /// `queued`, `running` or `waiting`.
+    /// `queued`, `running`, `waiting`, or `ending`: its body is over, and it waits for its children.
     pub state: &'static str,
     /// Whether it stays on one worker.
     pub pinned: bool,
@@ -45,19 +46,27 @@ pub struct Observed {
 
 impl TaskInfo {
     pub(crate) fn all(shared: &Shared) -> Vec<TaskInfo> {
-        let now = shared.config.clock.now();
         let mut found = Vec::new();
-        for pool in shared.pools() {
-            pool.depot.for_each(|task| {
-                if task.kind() != Ticket::KIND {
-                    found.push(TaskInfo::of(&task, &pool.name, now));
-                }
-            });
-        }
-        let jobs = shared.blocking.jobs();
-        found.extend(jobs.iter().map(|job| TaskInfo::of(job, "blocking", now)));
+        shared.pools().iter().for_each(|pool| TaskInfo::of_pool(pool, &mut found));
+        found.extend(TaskInfo::of_jobs(shared));
         found.sort_by_key(|info| info.id);
         found
+    }
+
+    /// The jobs of the blocking pool.
+    pub(crate) fn of_jobs(shared: &Shared) -> Vec<TaskInfo> {
+        let (jobs, now) = (shared.blocking.jobs(), shared.config.clock.now());
+        jobs.iter().map(|job| TaskInfo::of(job, "blocking", now)).collect()
+    }
+
+    /// Those of one pool.
+    pub(crate) fn of_pool(pool: &Pool, found: &mut Vec<TaskInfo>) {
+        let now = pool.config.clock.now();
+        pool.depot.for_each(|task| {
+            if task.kind() != Ticket::KIND {
+                found.push(TaskInfo::of(&task, &pool.name, now));
+            }
+        });
     }
 
     fn of(task: &TaskRef, pool: &str, now: Duration) -> Self {

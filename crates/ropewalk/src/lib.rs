@@ -21,6 +21,7 @@
 
 mod context;
 mod drive;
+mod group;
 mod inspect;
 mod local;
 mod metrics;
@@ -33,13 +34,14 @@ pub mod thread;
 pub mod time;
 mod wait;
 
+pub use group::{TaskGroup, task_group};
 pub use inspect::{Observed, TaskInfo};
 pub use metrics::{BlockingMetrics, Metrics, PoolMetrics, WorkerMetrics, WorkerState};
 pub use pool::{Pool, PoolBuilder};
 pub use ropewalk_macros::{main, test};
 pub use runtime::{
-    BlockInTask, Builder, Clock, Handle, ManualClock, Runtime, RuntimeConfig, RuntimeError, ShutdownError,
-    SystemClock, UnhandledPanic,
+    BlockInTask, Builder, Clock, Handle, LeftBehind, ManualClock, Runtime, RuntimeConfig, RuntimeError,
+    ShutdownError, SystemClock, UnhandledPanic,
 };
 pub use task::{
     AbortHandle, PanicInfo, SpawnLocalError, TaskError, TaskHandle, TaskId, spawn, spawn_blocking,

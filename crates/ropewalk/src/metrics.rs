@@ -31,6 +31,9 @@ pub struct Metrics {
     pub blocking: BlockingMetrics,
     /// Panics of tasks that nobody waited for.
     pub unhandled_panics: u64,
+    /// Waits of a task for one that it stems from, which were refused
+    /// ([`TaskError::Ancestor`](crate::TaskError::Ancestor)).
+    pub refused_waits: u64,
 }
 
 /// A snapshot of the blocking pool.
@@ -138,6 +141,7 @@ impl Metrics {
             pools: pools.iter().map(|pool| PoolMetrics::of(pool)).collect(),
             blocking: shared.blocking.metrics(),
             unhandled_panics: shared.panics.get(),
+            refused_waits: shared.refused_waits.get(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Tasks: futures run by the scheduler.
 
 use crate::context;
+use crate::group::kin::Kin;
 use crate::local::{self, Heir};
 use crate::runtime::Runtime;
 use crate::sched::host::{Extra, Home, Observation, Order, make};
@@ -68,7 +69,7 @@ where
 
 /// Starts a task, with what it inherits.
 #[inline]
-fn launch<F, X>(
+pub(crate) fn launch<F, X>(
     pool: &Arc<Pool>,
     worker: Option<&Worker>,
     future: F,
@@ -97,8 +98,8 @@ where
     X: Extra,
 {
     if pool.config.observe && X::KIND != Observation::KIND {
-        let Order { spawned_at, priority, .. } = order;
-        let extra = observation(pool, None);
+        let Order { spawned_at, priority, extra } = order;
+        let extra = observation(pool, None, extra.into_kin());
         return start(pool, worker, future, Order { extra, spawned_at, priority });
     }
     let admitted = match worker {
@@ -136,10 +137,10 @@ fn refuse(task: Runnable) {
     drop(task);
 }
 
-fn observation(pool: &Pool, name: Option<Box<str>>) -> Observation {
+pub(crate) fn observation(pool: &Pool, name: Option<Box<str>>, kin: Option<Kin>) -> Observation {
     pool.watch();
     let born = pool.config.clock.now().as_nanos() as u64;
-    Observation { name, home: None, polls: AtomicU64::new(0), busy: AtomicU64::new(0), born }
+    Observation { name, home: None, polls: AtomicU64::new(0), busy: AtomicU64::new(0), born, kin }
 }
 
 /// Starts a task that stays on the worker it is spawned on, so that it need not be `Send`.
@@ -169,21 +170,31 @@ where
     context::with_worker(|worker| {
         let Some(worker) = worker else { return Err(SpawnLocalError(future)) };
         let order = Order { extra: Home(worker.index() as u16), spawned_at, priority: 0 };
-        Ok(match local::heritage(Some(worker)) {
-            None => launch_pinned(worker, Async(future), order),
-            Some(heritage) => {
-                let future: Pin<Box<dyn Future<Output = F::Output>>> = Box::pin(future);
-                launch_pinned(worker, Async(Heir::new(heritage, future)), order)
-            }
-        })
+        Ok(launch_local(worker, future, order))
     })
 }
 
+/// Starts a task that stays on `worker`, the current one, with what it inherits.
+pub(crate) fn launch_local<F, X>(worker: &Worker, future: F, order: Order<X>) -> TaskHandle<F::Output>
+where
+    F: Future + 'static,
+    F::Output: 'static,
+    X: Extra,
+{
+    match local::heritage(Some(worker)) {
+        None => launch_pinned(worker, Async(future), order),
+        Some(heritage) => {
+            let future: Pin<Box<dyn Future<Output = F::Output>>> = Box::pin(future);
+            launch_pinned(worker, Async(Heir::new(heritage, future)), order)
+        }
+    }
+}
+
 /// Makes a task that stays on `worker`, the current one, and queues it.
-pub(crate) fn launch_pinned<B: Body + 'static>(
+pub(crate) fn launch_pinned<B: Body + 'static, X: Extra>(
     worker: &Worker,
     body: B,
-    order: Order<Home>,
+    order: Order<X>,
 ) -> TaskHandle<B::Output> {
     // SAFETY: pinned: it is polled and dropped by this worker, on this thread; a handle whose output is not Send stays
     // on this thread too.
@@ -306,6 +317,11 @@ impl Builder {
         self
     }
 
+    /// The name, and the pool.
+    pub(crate) fn into_parts(self) -> (Option<Box<str>>, Option<crate::Pool>) {
+        (self.name, self.pool)
+    }
+
     /// Starts the task; see [`spawn`].
     #[track_caller]
     pub fn spawn<F>(self, future: F) -> TaskHandle<F::Output>
@@ -325,7 +341,7 @@ impl Builder {
     {
         let pool = self.pool.map_or_else(|| runtime.main(), |pool| pool.inner());
         let order =
-            Order { extra: observation(&pool, self.name), spawned_at: Location::caller(), priority: 0 };
+            Order { extra: observation(&pool, self.name, None), spawned_at: Location::caller(), priority: 0 };
         context::with_worker(|worker| {
             let worker = worker.filter(|worker| Arc::ptr_eq(&worker.pool, &pool));
             launch(&pool, worker, future, order)

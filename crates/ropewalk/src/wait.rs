@@ -7,6 +7,7 @@
 //! | in a task's poll, or a destructor on a worker | parks the stack; the worker goes on on another |
 //! | on a plain thread | parks the thread |
 
+mod alarm;
 mod root;
 
 use crate::context;
@@ -15,6 +16,7 @@ use crate::sched::host::{Extra, Ticket};
 use crate::sched::park::ThreadParker;
 use crate::sched::worker::Worker;
 use crate::strand;
+pub(crate) use alarm::{Alarm, wait_at_most};
 pub(crate) use root::{Abort, block_on_in};
 use ropewalk_core::task::Header;
 use std::cell::Cell;
@@ -24,6 +26,7 @@ use std::pin::{Pin, pin};
 use std::ptr::null;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
 /// Waits for a future from code that is not `async`, on a strand, in a task or on a thread.
 ///
@@ -247,7 +250,15 @@ pub(crate) fn wait_to_the_end<R>(attempt: impl FnMut(&mut Context<'_>) -> Poll<R
 }
 
 /// Parks the thread until `attempt` is ready.
-fn park_thread<R>(mut attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+fn park_thread<R>(attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+    park_thread_until(None, attempt).expect("without a limit it waits to the end")
+}
+
+/// Parks the thread until `attempt` is ready; `None`: it was not, until then.
+fn park_thread_until<R>(
+    until: Option<Instant>,
+    mut attempt: impl FnMut(&mut Context<'_>) -> Poll<R>,
+) -> Option<R> {
     thread_local!(static KEPT: Cell<Option<(Arc<ThreadParker>, Waker)>> = const { Cell::new(None) });
     // A wait inside a wait gets a parker of its own: the inner one must not swallow the outer one's wake-up.
     let (parker, waker) = KEPT.try_with(Cell::take).ok().flatten().unwrap_or_else(|| {
@@ -257,9 +268,13 @@ fn park_thread<R>(mut attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
     let mut cx = Context::from_waker(&waker);
     let value = loop {
         if let Poll::Ready(value) = attempt(&mut cx) {
-            break value;
+            break Some(value);
         }
-        parker.park(None);
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        if left == Some(Duration::ZERO) {
+            break None;
+        }
+        parker.park(left);
     };
     // A thread that is ending has nowhere to keep it; that is all right.
     let _ended = KEPT.try_with(|kept| kept.set(Some((parker, waker))));

@@ -14,6 +14,7 @@ mod requests;
 mod switches;
 mod threads;
 mod timers;
+mod tree;
 mod waiting;
 
 use crate::command::{Failure, Verdict, print};
@@ -48,11 +49,12 @@ pub(crate) trait Stop: Sync {
     fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>>;
 }
 
-static STOPS: [&dyn Stop; 9] = [
+static STOPS: [&dyn Stop; 10] = [
     &million::Million,
     &switches::Switches,
     &fair::Fair,
     &waiting::Waiting,
+    &tree::Tree,
     &pool::Resized,
     &requests::Requests,
     &inside::Inside,

@@ -3,7 +3,7 @@
 
 use super::join::Registered;
 use super::outcome::{Outcome, PanicInfo, TaskError};
-use super::raw::Header;
+use super::raw::{Header, Vtable};
 use super::state::{Detached, Dropped, Woken};
 use super::{Host, Ran, TaskId, waker};
 use core::cell::Cell;
@@ -178,11 +178,12 @@ impl TaskRef {
         self.header().state.load().is_pinned()
     }
 
-    /// Queued, running or waiting, in a word.
+    /// Queued, running, waiting, or ending (its body is over, and it waits for its children), in a word.
     pub fn state_name(&self) -> &'static str {
         match self.header().state.load() {
             now if now.is_complete() => "done",
             now if now.is_running() => "running",
+            now if now.held().is_some() => "ending",
             now if now.is_scheduled() => "queued",
             _ => "waiting",
         }
@@ -359,19 +360,24 @@ impl<T> Future for TaskHandle<T> {
         let task = self.task.expect("a TaskHandle was polled after it gave its output");
         core::task::ready!(crate::budget::poll_proceed(cx));
         // SAFETY: the handle's reference keeps the cell alive.
-        match unsafe { task.as_ref() }.join.register(cx.waker()) {
-            Registered::Done(outcome) => Poll::Ready(self.take(task, outcome)),
-            Registered::Waiting => {
-                self.waiting = true;
-                Poll::Pending
-            }
+        let header = unsafe { task.as_ref() };
+        match header.join.register(cx.waker()) {
+            Registered::Done(outcome) => return Poll::Ready(self.take(task, outcome)),
+            Registered::Waiting => self.waiting = true,
         }
+        // SAFETY: as above.
+        if header.state.load().may_be_ancestor() && unsafe { (header.vtable.refuses_wait)(task) } {
+            drop(Self { task: self.task.take(), waiting: true, output: PhantomData });
+            return Poll::Ready(Err(TaskError::Ancestor));
+        }
+        Poll::Pending
     }
 }
 
 impl<T> Unpin for TaskHandle<T> {}
 
 impl<T> Drop for TaskHandle<T> {
+    #[inline]
     fn drop(&mut self) {
         let Some(task) = self.task else { return };
         // SAFETY: the handle's reference keeps the cell alive.
@@ -381,18 +387,35 @@ impl<T> Drop for TaskHandle<T> {
         }
         // Read before the reference goes: the cell may be freed by another thread right after.
         let vtable = header.vtable;
-        let left = match header.state.detach() {
-            Detached::Gone(left) => left,
-            Detached::Output => {
-                // SAFETY: T4: COMPLETE with HANDLE set: the output is ours and nobody took it.
-                unsafe { (vtable.drop_output)(task, header.join.done().expect("complete, so done")) };
+        match header.state.detach() {
+            Detached::Gone(Dropped::Alive) => {}
+            // SAFETY: the answer to our own operation on a cell with that vtable.
+            detached => unsafe { settle_detached(task, vtable, detached) },
+        }
+    }
+}
+
+/// What is left to do when a handle went.
+///
+/// # Safety
+/// `detached` is what the state word of `task` said, and the caller does not touch the cell again. Its vtable is `vtable`.
+#[cold]
+unsafe fn settle_detached(task: NonNull<Header>, vtable: &'static Vtable, detached: Detached) {
+    let left = match detached {
+        Detached::Gone(left) => left,
+        Detached::Held => return TaskRef(task).wake(),
+        Detached::Output => {
+            // SAFETY: T4: COMPLETE with HANDLE set: the output is ours, nobody took it, and our reference is still there.
+            unsafe {
+                let header = task.as_ref();
+                (vtable.drop_output)(task, header.join.done().expect("complete, so done"));
                 header.state.ref_dec_last()
             }
-        };
-        if left != Dropped::Alive {
-            // SAFETY: the answer to our own operation; the cell is not touched afterwards.
-            unsafe { (vtable.dropped)(task, left) }
         }
+    };
+    if left != Dropped::Alive {
+        // SAFETY: passed on to the caller; the cell is not touched afterwards.
+        unsafe { (vtable.dropped)(task, left) }
     }
 }
 

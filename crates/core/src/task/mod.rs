@@ -4,8 +4,10 @@
 //! A runtime that wants its own memory and its own queues implements [`Host`].
 //!
 //! Code map: `state` (the state word), `join` (the join word), `raw` (header, layout, the one function that runs a
-//! task), `waker`, `handle` (the rights over a task), `outcome` (how it ended), `foreign` (the safe `spawn`).
+//! task), `waker`, `handle` (the rights over a task), `outcome` (how it ended), `family` (a task and its children),
+//! `foreign` (the safe `spawn`).
 
+mod family;
 mod foreign;
 mod handle;
 mod join;
@@ -16,11 +18,13 @@ mod state;
 mod tests;
 mod waker;
 
+pub use family::{Family, Membership};
 pub use foreign::spawn;
 pub use handle::{AbortHandle, Runnable, TaskHandle, TaskRef};
 pub use outcome::{PanicInfo, TaskError, drop_payload};
 pub use raw::Header;
 
+use alloc::string::String;
 use core::alloc::Layout;
 use core::any::Any;
 use core::fmt;
@@ -142,6 +146,20 @@ pub unsafe trait Host: 'static {
     fn name(extra: &Self::Extra) -> Option<&str>;
     /// A panic of `task`, which is still alive, that no handle took.
     fn unhandled(task: NonNull<Header>, panic: PanicInfo);
+    /// Whether [`ended`](Self::ended) is called.
+    const TELLS_OF_END: bool = false;
+    /// The task is over: its body is gone and its output, if it has a handle, is there. `failed`: it gave no value;
+    /// `panic` says what it panicked with. Called once, before anybody is woken.
+    fn ended(_task: NonNull<Header>, _failed: bool, _panic: Option<String>) {}
+    /// The body of a task that has or had children ([`Family`]) is over: may it end? If not, it is asked again after it was
+    /// woken.
+    fn may_end(_task: NonNull<Header>) -> bool {
+        true
+    }
+    /// Whether the task that runs on this thread must not wait for `task`, because it is that task or stems from it.
+    fn refuses_wait(_task: NonNull<Header>) -> bool {
+        false
+    }
 }
 
 impl Header {
@@ -161,6 +179,15 @@ impl Header {
     pub unsafe fn vacate(header: NonNull<Header>) {
         // SAFETY: passed on to the caller.
         unsafe { state::State::vacate(&raw mut (*header.as_ptr()).state) }
+    }
+
+    /// [`Host::KIND`] of the host it lives in.
+    ///
+    /// # Safety
+    /// `header` is a live task.
+    pub unsafe fn kind(header: NonNull<Header>) -> u8 {
+        // SAFETY: passed on to the caller.
+        unsafe { header.as_ref().vtable.kind }
     }
 
     /// The task's id.

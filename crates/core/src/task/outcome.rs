@@ -43,6 +43,9 @@ pub enum TaskError {
     /// It was to run in the blocking pool, which had no thread, and the system gave none. It did not run; starting it
     /// again later may work.
     NoThread,
+    /// It was waited for by one of its own children (see `TaskGroup`), or theirs: a task does not end before its children
+    /// do, so the wait would never have ended. The task itself goes on, detached.
+    Ancestor,
 }
 
 impl TaskError {
@@ -74,6 +77,7 @@ impl fmt::Display for TaskError {
             TaskError::NoThread => {
                 f.write_str("the blocking pool has no thread and the system gave none: the task did not run")
             }
+            TaskError::Ancestor => f.write_str("a task cannot wait for one that waits for its end"),
         }
     }
 }

@@ -6,7 +6,8 @@
 //!  └───────┴────────┴─────────────┴───────────┴───────┴────────────────┴─────────────────────────────┘
 //! ```
 //!
-//! The stage holds no tag: before COMPLETE it is the body (T2), afterwards what the outcome in the join word says.
+//! The stage holds no tag: before the end it is the body (T2), afterwards what the outcome says: in the state word while
+//! the task waits for its children (T6), in the join word when it is published.
 
 use super::join::JoinWord;
 use super::outcome::{Outcome, PanicInfo, drop_payload};
@@ -50,6 +51,8 @@ pub(super) struct Vtable {
     /// Drops an output that nobody takes.
     pub(super) drop_output: unsafe fn(NonNull<Header>, Outcome),
     pub(super) dropped: unsafe fn(NonNull<Header>, Dropped),
+    /// Whether the task that runs on this thread must not wait for this one; see [`Host::refuses_wait`].
+    pub(super) refuses_wait: unsafe fn(NonNull<Header>) -> bool,
     pub(super) name: unsafe fn(NonNull<Header>) -> Option<NonNull<str>>,
     pub(super) extra: usize,
     pub(super) kind: u8,
@@ -89,6 +92,7 @@ impl<B: Body, H: Host> Cell<B, H> {
         take: take::<B, H>,
         drop_output: drop_output::<B, H>,
         dropped: dropped::<B, H>,
+        refuses_wait: |task| H::refuses_wait(task),
         name: name::<B, H>,
         extra: core::mem::offset_of!(Self, extra),
         kind: H::KIND,
@@ -173,9 +177,14 @@ impl<B: Body, H: Host> Cell<B, H> {
         catch(|| self.stage.with_mut(|stage| unsafe { ManuallyDrop::drop(&mut (*stage).body) }))
     }
 
-    /// Ends the task: stores what is left of it, tells the joiner, frees the cell if nobody else holds it.
-    /// The caller holds RUNNING and has dropped the body.
-    fn finish(&self, this: NonNull<Header>, end: Result<B::Output, End>) {
+    /// Cancels it: drops the body and ends the task. The caller holds RUNNING.
+    fn stop(&self, this: NonNull<Header>, why: Snapshot) -> Ran {
+        let end = self.drop_body().map_or_else(End::Panicked, |()| End::Cancelled(why));
+        self.finish(this, Err(end))
+    }
+
+    /// The body is over and dropped: stores what is left of it and ends the task. The caller holds RUNNING.
+    fn finish(&self, this: NonNull<Header>, end: Result<B::Output, End>) -> Ran {
         let header = &self.header;
         let outcome = match &end {
             Ok(_) => Outcome::Value,
@@ -195,8 +204,51 @@ impl<B: Body, H: Host> Cell<B, H> {
             }
             Err(End::Cancelled(_) | End::NoThread) => {}
         });
-        let handle = header.state.load().has_handle();
+        self.settle(this, outcome)
+    }
+
+    /// Ends a task whose stage holds `outcome`, or holds it back while it has children. The caller holds RUNNING.
+    fn settle(&self, this: NonNull<Header>, mut outcome: Outcome) -> Ran {
+        let mut now = self.header.state.load();
+        if !now.has_handle() && self.leaves_something(outcome) {
+            // SAFETY: T4: there is no handle that could take the output, so it is ours to drop. It may have children yet.
+            unsafe { drop_output::<B, H>(this, outcome) };
+            outcome = Outcome::Cancelled;
+            now = self.header.state.load();
+        }
+        if now.is_parent() && !H::may_end(this) {
+            let again = self.header.state.hold(outcome, now.has_handle());
+            return if again { Ran::Woken(Runnable(this)) } else { Ran::Idle };
+        }
+        self.publish(this, outcome, now.has_handle());
+        Ran::Done
+    }
+
+    /// Whether dropping what is in the stage does anything.
+    fn leaves_something(&self, outcome: Outcome) -> bool {
+        match outcome {
+            Outcome::Value => core::mem::needs_drop::<B::Output>(),
+            Outcome::Panicked => true,
+            Outcome::Cancelled | Outcome::Shutdown | Outcome::NoThread => false,
+        }
+    }
+
+    /// Tells the joiner and frees the cell if nobody else holds it. Until the task is COMPLETE it is the current one, also
+    /// for what the waiter's waker does.
+    fn publish(&self, this: NonNull<Header>, outcome: Outcome, handle: bool) {
+        let header = &self.header;
+        let said = if H::TELLS_OF_END { self.panic_text(outcome) } else { None };
         let waiter = if handle { header.join.finish(outcome) } else { None };
+        if H::TELLS_OF_END {
+            H::ended(this, outcome != Outcome::Value, said);
+        }
+        if let Some(waiter) = waiter {
+            H::will_wake(this);
+            // A foreign waker may panic; the worker that runs us must not pay for it.
+            if let Err(payload) = catch(|| waiter.wake()) {
+                drop_payload(payload);
+            }
+        }
         let last = match header.state.finish_if(handle) {
             Ok(last) => last,
             Err(HandleGone) => {
@@ -209,13 +261,14 @@ impl<B: Body, H: Host> Cell<B, H> {
             // SAFETY: T3: `last` is what the state word said about this cell; it is not touched afterwards.
             unsafe { dropped::<B, H>(this, last) };
         }
-        if let Some(waiter) = waiter {
-            H::will_wake(this);
-            // A foreign waker may panic; the worker that runs us must not pay for it.
-            if let Err(payload) = catch(|| waiter.wake()) {
-                drop_payload(payload);
-            }
-        }
+    }
+
+    /// What is said of a panic in the stage, which is not published yet.
+    fn panic_text(&self, outcome: Outcome) -> Option<alloc::string::String> {
+        // SAFETY: the caller holds RUNNING, and the outcome says what the stage holds.
+        let text =
+            || self.stage.with(|stage| alloc::string::ToString::to_string(unsafe { &*(*stage).panic }));
+        (outcome == Outcome::Panicked).then(text)
     }
 }
 
@@ -235,9 +288,13 @@ unsafe fn run<B: Body, H: Host>(header: NonNull<Header>, yielded: &LocalCell<boo
     let cell = unsafe { Cell::<B, H>::of(header) };
     let state = &cell.header.state;
     let before = state.start();
-    if before.is_cancelled() && !B::CANCELLED_BY_POLL {
-        cell.finish(header, Err(cell.drop_body().map_or_else(End::Panicked, |()| End::Cancelled(before))));
-        return Ran::Done;
+    if before.is_stopped() {
+        if let Some(outcome) = before.held() {
+            return cell.settle(header, outcome);
+        }
+        if !B::CANCELLED_BY_POLL {
+            return cell.stop(header, before);
+        }
     }
     let polled = cell.poll(header, before.is_cancelled());
     // However the poll ended: the flag must not reach the next task.
@@ -245,8 +302,7 @@ unsafe fn run<B: Body, H: Host>(header: NonNull<Header>, yielded: &LocalCell<boo
     match polled {
         Polled::Pending => {}
         Polled::Ready(value) => {
-            cell.finish(header, Ok(value));
-            return Ran::Done;
+            return cell.finish(header, Ok(value));
         }
         Polled::Panicked(payload) => {
             let end = if B::is_interruption(&*payload) {
@@ -254,14 +310,12 @@ unsafe fn run<B: Body, H: Host>(header: NonNull<Header>, yielded: &LocalCell<boo
             } else {
                 End::Panicked(payload)
             };
-            cell.finish(header, Err(end));
-            return Ran::Done;
+            return cell.finish(header, Err(end));
         }
     }
     let now = state.load();
     if now.is_cancelled() && !B::CANCELLED_BY_POLL {
-        cell.finish(header, Err(cell.drop_body().map_or_else(End::Panicked, |()| End::Cancelled(now))));
-        return Ran::Done;
+        return cell.stop(header, now);
     }
     if yielded {
         state.requeue();
@@ -284,7 +338,18 @@ unsafe fn discard<B: Body, H: Host>(header: NonNull<Header>) {
     // SAFETY: as in `run`.
     let cell = unsafe { Cell::<B, H>::of(header) };
     let before = cell.header.state.start();
-    cell.finish(header, Err(cell.drop_body().map_or_else(End::Panicked, |()| End::Cancelled(before))));
+    let ran = match before.held() {
+        Some(outcome) => cell.settle(header, outcome),
+        None => cell.stop(header, before),
+    };
+    reschedule(ran);
+}
+
+/// A task that was dropped unrun waits for its children, and was woken meanwhile.
+fn reschedule(ran: Ran) {
+    if let Ran::Woken(again) = ran {
+        again.schedule();
+    }
 }
 
 /// # Safety
@@ -292,8 +357,12 @@ unsafe fn discard<B: Body, H: Host>(header: NonNull<Header>) {
 unsafe fn refuse<B: Body, H: Host>(header: NonNull<Header>) {
     // SAFETY: as in `run`.
     let cell = unsafe { Cell::<B, H>::of(header) };
-    cell.header.state.start();
-    cell.finish(header, Err(cell.drop_body().map_or_else(End::Panicked, |()| End::NoThread)));
+    let before = cell.header.state.start();
+    let ran = match before.held() {
+        Some(outcome) => cell.settle(header, outcome),
+        None => cell.finish(header, Err(cell.drop_body().map_or_else(End::Panicked, |()| End::NoThread))),
+    };
+    reschedule(ran);
 }
 
 /// # Safety

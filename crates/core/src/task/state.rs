@@ -1,8 +1,8 @@
 //! The state word of a task: who may touch the cell, and when it is freed.
 //!
 //! ```text
-//!  63 ............ 10 | 9 | 8..7     | 6      | 5      | 4        | 3         | 2        | 1       | 0
-//!  references         | - | PRIORITY | PINNED | HANDLE | SHUTDOWN | CANCELLED | COMPLETE | RUNNING | SCHEDULED
+//!  63 ............ 13 | 12..9 | 8..7     | 6      | 5      | 4        | 3         | 2        | 1       | 0
+//!  references         | KIN   | PRIORITY | PINNED | HANDLE | SHUTDOWN | CANCELLED | COMPLETE | RUNNING | SCHEDULED
 //! ```
 //!
 //! The life of a task (arrows name functions of [`State`]):
@@ -16,6 +16,10 @@
 //!  wake, cancel           │ suspend
 //!   └──────── idle ◀──────┘
 //! ```
+//!
+//! KIN says what the task has to do with its children: 0, it has none; 1 (PARENT), it had some; 8 and more (HELD and the
+//! outcome), its body is over, and it only waits for them. A held task goes round as any other does (idle, scheduled,
+//! running), but its run polls nothing: it asks whether it may finish, and holds again if not.
 //!
 //! | SCHEDULED | RUNNING | who owns body and stage |
 //! |---|---|---|
@@ -35,10 +39,13 @@
 //!   `finish` both decide on this word, so exactly one side drops an output that nobody takes.
 //! * **T5** COMPLETE is final, and no reference is ever created from nothing after it (`try_ref` refuses): a holder that
 //!   sees COMPLETE with one reference is alone.
+//! * **T6** KIN is changed by whoever has RUNNING. While it says HELD, the body is gone and the stage holds what the
+//!   outcome in it says.
 //!
 //! Every transition is an acquire-release read-modify-write on this one word, so whatever a waker's thread wrote before
 //! `wake` is seen by the poll that follows, even if the task was scheduled already.
 
+use super::outcome::Outcome;
 use crate::prim::{AtomicUsize, Ordering::*};
 use core::fmt;
 
@@ -52,7 +59,11 @@ const SHUTDOWN: usize = 1 << 4;
 const HANDLE: usize = 1 << 5;
 const PINNED: usize = 1 << 6;
 const PRIORITY_SHIFT: u32 = 7;
-const REF_SHIFT: u32 = 10;
+const PARENT: usize = 1 << KIN_SHIFT;
+const HELD: usize = 8 << KIN_SHIFT;
+const KIN: usize = 15 << KIN_SHIFT;
+const KIN_SHIFT: u32 = 9;
+const REF_SHIFT: u32 = 13;
 const REF: usize = 1 << REF_SHIFT;
 /// Half of what fits: leaked wakers abort the process long before the count could wrap.
 const REF_LIMIT: usize = (usize::MAX >> REF_SHIFT) / 2;
@@ -96,6 +107,8 @@ pub(super) enum Detached {
     Output,
     /// Handle and its reference are gone.
     Gone(Dropped),
+    /// The task is held with what nobody will take now: wake it, so that it drops that, and then drop the reference.
+    Held,
 }
 
 /// There is no handle, or it went away before it could take the output: the output is the completer's.
@@ -160,6 +173,24 @@ impl State {
         while self.0.fetch_sub(SCHEDULED, AcqRel) & SCHEDULED != 0 {}
     }
 
+    /// The task that runs has children from now on.
+    pub(super) fn set_parent(&self) {
+        // Once HELD it stays HELD: the bit beside it would change the outcome.
+        self.transition(|now| ((), (!now.is_parent()).then_some(now.0 | PARENT)));
+    }
+
+    /// RUNNING -> idle or SCHEDULED, as `suspend`, for a task whose body is over and whose stage holds `outcome` (T6).
+    /// SCHEDULED also if the `handle` for which it is held went away meanwhile. True: the caller owns the `Runnable`.
+    #[must_use]
+    pub(super) fn hold(&self, outcome: Outcome, handle: bool) -> bool {
+        let held = HELD | (outcome as usize) << KIN_SHIFT;
+        self.transition(|now| {
+            let again = now.is_scheduled() || handle && !now.has_handle();
+            let next = (now.0 & !KIN | held) - RUNNING;
+            (again, Some(if again { next | SCHEDULED } else { next }))
+        })
+    }
+
     /// RUNNING -> COMPLETE, for a task whose output was dropped by the caller. Answers whether to free the cell (T3).
     pub(super) fn finish(&self) -> Dropped {
         let before = Snapshot(self.0.fetch_add(COMPLETE - RUNNING, AcqRel));
@@ -216,8 +247,11 @@ impl State {
     /// Gives up the handle: its claim on the output and its reference.
     pub(super) fn detach(&self) -> Detached {
         self.transition(|now| {
-            if now.is_complete() {
-                return (Detached::Output, None);
+            if now.0 & (COMPLETE | HELD) != 0 {
+                if now.is_complete() {
+                    return (Detached::Output, None);
+                }
+                return (Detached::Held, Some(now.0 - HANDLE));
             }
             let next = Snapshot(now.0 - HANDLE - REF);
             (Detached::Gone(next.after_drop()), Some(next.0))
@@ -280,6 +314,22 @@ impl Snapshot {
     pub(super) fn is_pinned(self) -> bool {
         self.0 & PINNED != 0
     }
+    /// Cancelled or held: it is not to be polled as usual.
+    pub(super) fn is_stopped(self) -> bool {
+        self.0 & (CANCELLED | HELD) != 0
+    }
+    /// Whether it ever had children.
+    pub(super) fn is_parent(self) -> bool {
+        self.0 & KIN != 0
+    }
+    /// Whether it may be the task that asks, or one above it: it has children, or runs now.
+    pub(super) fn may_be_ancestor(self) -> bool {
+        self.0 & (KIN | RUNNING) != 0
+    }
+    /// How the body ended, if it did and the task waits for its children.
+    pub(super) fn held(self) -> Option<Outcome> {
+        (self.0 & HELD != 0).then(|| Outcome::from_bits(self.0 >> KIN_SHIFT & 7))
+    }
     pub(super) fn priority(self) -> u8 {
         (self.0 >> PRIORITY_SHIFT & 3) as u8
     }
@@ -309,6 +359,8 @@ impl fmt::Debug for Snapshot {
             (SHUTDOWN, "SHUTDOWN"),
             (HANDLE, "HANDLE"),
             (PINNED, "PINNED"),
+            (KIN, "PARENT"),
+            (HELD, "HELD"),
         ];
         f.write_str("State(")?;
         for (_, name) in flags.iter().filter(|(bit, _)| self.0 & bit != 0) {

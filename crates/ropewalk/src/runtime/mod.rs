@@ -5,6 +5,7 @@ mod clock;
 mod config;
 mod error;
 mod shared;
+mod shutdown;
 
 pub(crate) use builder::MOST_WORKERS;
 pub use builder::{Builder, RuntimeConfig};
@@ -13,7 +14,9 @@ pub(crate) use clock::{Timebase, nanos_of};
 pub(crate) use config::Config;
 pub use config::{BlockInTask, UnhandledPanic};
 pub use error::RuntimeError;
-pub(crate) use shared::{GRACE, NAP, NEVER_COMES, Shared, complain, hire, next_id, report_left, wake_safely};
+pub(crate) use shared::{Shared, complain, hire, next_id, wake_safely};
+pub(crate) use shutdown::{GRACE, NAP, NEVER_COMES};
+pub use shutdown::{LeftBehind, ShutdownError};
 
 use crate::inspect::TaskInfo;
 use crate::metrics::Metrics;
@@ -163,22 +166,42 @@ impl Runtime {
         drop(self);
     }
 
-    /// Waits until every task and every blocking job has ended, at most until the deadline, then cancels what is left. On
-    /// one of its own workers, and in a job of its own, it does not wait: the task that calls it would be one of those it
-    /// waits for.
+    /// Waits until every task and every blocking job has ended, at most until the deadline; then cancels what is left, and waits until that has
+    /// ended, too. `Duration::MAX` is no deadline.
+    ///
+    /// From the call on, nothing is accepted from outside (the owner gets [`TaskError::Shutdown`](crate::TaskError::Shutdown));
+    /// the runtime's own tasks may spawn what they need to end. It can be called
+    ///
+    /// * on a plain thread, which is parked; without worker threads it drives the runtime meanwhile;
+    /// * in a task or strand of another runtime, whose stack is parked;
+    /// * in a task of this runtime, through a [`Handle`] or not. It waits for all others, not for itself nor for those that
+    ///   do the same; but what it had to cancel it does not see end. It goes on to its next suspension, where it is cancelled;
+    /// * more than once, also at the same time: everybody waits, and who comes late finds nothing left.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let runtime = ropewalk::Runtime::builder().worker_threads(1).build()?;
+    /// drop(runtime.spawn(async { /* ends by itself */ }));
+    /// assert!(runtime.shutdown(Duration::from_secs(60)).is_ok());
+    ///
+    /// let runtime = ropewalk::Runtime::builder().worker_threads(1).build()?;
+    /// drop(runtime.spawn(std::future::pending::<()>()));
+    /// let account = runtime.shutdown(Duration::ZERO).unwrap_err();
+    /// assert_eq!(account.cancelled, 1);
+    /// # Ok::<(), ropewalk::RuntimeError>(())
+    /// ```
     ///
     /// # Errors
-    /// How many tasks were cancelled.
+    /// An account of what had to be cancelled, and of what did not end even within 100 ms after that: a poll that does not
+    /// return, a stack that waits for something from outside. That is never torn down by force; it stays, with its thread.
     pub fn shutdown(self, deadline: Duration) -> Result<(), ShutdownError> {
-        let cancelled = self.handle.shared.drain(deadline);
-        drop(self);
-        if cancelled == 0 { Ok(()) } else { Err(ShutdownError { cancelled }) }
+        self.handle.shutdown(deadline)
     }
 }
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        self.handle.shared.shut_down();
+        self.handle.shared.shut_down(false);
     }
 }
 
@@ -222,7 +245,20 @@ impl Handle {
         &self,
         call: impl FnOnce() -> T + Send + 'static,
     ) -> TaskHandle<T> {
-        blocking::spawn(self, call, None, Location::caller())
+        blocking::spawn(self, call, None, Location::caller(), None)
+    }
+
+    /// As [`Runtime::shutdown`]: the runtime goes down, whoever has it.
+    ///
+    /// # Errors
+    /// As [`Runtime::shutdown`].
+    pub fn shutdown(&self, deadline: Duration) -> Result<(), ShutdownError> {
+        self.shared.shut_down_by(deadline)
+    }
+
+    /// Cancels everything, and waits as dropping the [`Runtime`] does.
+    pub fn shutdown_now(&self) {
+        self.shared.shut_down(false);
     }
 
     /// As [`Runtime::pool`].
@@ -246,18 +282,3 @@ impl std::fmt::Debug for Handle {
         self.shared.fmt(f)
     }
 }
-
-/// A graceful shutdown had to cancel tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShutdownError {
-    /// How many were cancelled.
-    pub cancelled: u64,
-}
-
-impl std::fmt::Display for ShutdownError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} tasks had not ended by the deadline and were cancelled", self.cancelled)
-    }
-}
-
-impl std::error::Error for ShutdownError {}

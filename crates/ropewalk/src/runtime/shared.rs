@@ -1,22 +1,20 @@
-//! What all handles of a runtime share, and the order in which it goes down.
-//!
-//! Going down: the blocking pool and every other pool are closed (workers drop what is alive and leave), then a plain
-//! thread waits for the last worker, and for a while for the last job of the blocking pool. A worker that cannot leave because stacks wait on it for something that no longer comes is left behind.
+//! What all handles of a runtime share: its pools, ids, what becomes of panics, how workers start. How it goes down is in
+//! `shutdown.rs`.
 
 use super::config::{Config, UnhandledPanic};
 use super::error::RuntimeError;
+use super::shutdown::LeftBehind;
 use crate::context;
-use crate::sched::blocking::{self, Blocking};
+use crate::group::kin::Families;
+use crate::sched::blocking::{Blocking, is_on_thread_of};
 use crate::sched::counters::Count;
 use crate::sched::fibre::{Fibres, Stack};
-use crate::sched::host::{Extra, Ticket};
-use crate::sched::hosted::{Seat, Taken};
-use crate::sched::park::{ThreadParker, WorkerState};
+use crate::sched::hosted::Seat;
 use crate::sched::pool::Pool;
-use crate::sched::station::{Station, Status};
+use crate::sched::station::Station;
 use crate::sched::worker::Worker;
 use ropewalk_core::prim::Lock;
-use ropewalk_core::prim::real::{AtomicU64, Ordering::Relaxed};
+use ropewalk_core::prim::real::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use ropewalk_core::task::{PanicInfo, TaskId, drop_payload};
 use std::fmt;
 use std::io::{self, Write};
@@ -24,7 +22,6 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
 /// The stack of a worker's thread itself: tasks run on fibres, so little happens here.
 const THREAD_STACK: usize = 256 * 1024;
@@ -32,12 +29,24 @@ const THREAD_STACK: usize = 256 * 1024;
 pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
     pools: Lock<Pools>,
-    seat: OnceLock<Seat>,
+    pub(super) seat: OnceLock<Seat>,
     pub(crate) blocking: Blocking,
     /// Panics of detached tasks.
     pub(crate) panics: Count,
+    /// Waits of a task for one that it stems from.
+    pub(crate) refused_waits: Count,
+    /// The tasks that have children.
+    pub(crate) families: Families,
     /// Worker threads, to be joined in the end.
-    threads: Lock<Vec<JoinHandle<()>>>,
+    pub(super) threads: Lock<Vec<JoinHandle<()>>>,
+    /// Its own tasks that shut it down, and wait for all others to end.
+    pub(super) callers: AtomicU64,
+    /// What could not be ended.
+    pub(super) left: Lock<Vec<LeftBehind>>,
+    /// Some workers cannot leave: nobody waits for them any more.
+    pub(super) abandoned: AtomicBool,
+    /// It waits for its tasks to end.
+    drains: AtomicBool,
     fatal: Lock<Option<Fatal>>,
     /// Threads in `block_on`, to be woken if a panic ends the runtime.
     roots: Lock<Vec<Waker>>,
@@ -55,6 +64,8 @@ struct Pools {
     open: Vec<Arc<Pool>>,
     /// The runtime goes down: who closes the pools has seen all of them.
     complete: bool,
+    /// It waits for its tasks to end.
+    draining: bool,
 }
 
 impl Shared {
@@ -69,7 +80,13 @@ impl Shared {
             pools: Lock::new(Pools::default()),
             seat: OnceLock::new(),
             panics: Count::default(),
+            refused_waits: Count::default(),
+            families: Families::new(),
             threads: Lock::new(Vec::new()),
+            callers: AtomicU64::new(0),
+            left: Lock::new(Vec::new()),
+            abandoned: AtomicBool::new(false),
+            drains: AtomicBool::new(false),
             fatal: Lock::new(None),
             roots: Lock::new(Vec::new()),
         });
@@ -82,7 +99,7 @@ impl Shared {
             pool.resize(workers, hire)
         };
         if let Err(error) = started {
-            shared.shut_down();
+            shared.shut_down(false);
             return Err(error.into());
         }
         Ok((shared, pool))
@@ -103,6 +120,9 @@ impl Shared {
                 ));
             }
             let pool = Pool::new(name, self, super::MOST_WORKERS, false);
+            if pools.draining {
+                pool.drain();
+            }
             pools.open.push(pool.clone());
             pool
         };
@@ -178,6 +198,12 @@ impl Shared {
         }
     }
 
+    /// A panic in a child of a task that is over, which its group was not asked for: the group was forgotten, it seems.
+    pub(crate) fn forgotten_panic(&self, panic: &str) {
+        self.panics.add_shared(1);
+        complain(format_args!("{panic}; its parent has ended, and nobody asked its group for the result"));
+    }
+
     /// Whether a panic that nobody takes ends the runtime.
     pub(crate) fn can_terminate(&self) -> bool {
         self.config.unhandled_panic == UnhandledPanic::Terminate
@@ -220,112 +246,28 @@ impl Shared {
 
     // ---- going down -------------------------------------------------------------------------------------------
 
-    fn close_all(&self) {
+    pub(super) fn close_all(&self) {
         self.pools.lock().complete = true;
         self.blocking.close(&self.config);
         self.pools().iter().for_each(Pool::close);
     }
 
-    /// Waits until nothing is alive, at most for `limit`; answers how much still is.
-    pub(crate) fn drain(&self, limit: Duration) -> u64 {
-        // A limit that the clock cannot hold is none.
-        let inside = context::with_worker(|worker| {
-            worker.is_some_and(|worker| std::ptr::eq(Arc::as_ptr(&worker.pool.runtime), self))
-        }) || blocking::is_on_thread_of(self);
-        let limit = if inside { Duration::ZERO } else { limit };
-        let (until, mut nap) = (Instant::now().checked_add(limit), Duration::from_micros(50));
-        let over = || until.is_some_and(|until| Instant::now() >= until);
-        loop {
-            if let Some(mut driving) = self.seat.get().and_then(|seat| seat.take().ok()) {
-                while !over() && driving.tick() {} // one at a time: some may be ready for ever
-            }
-            let alive: u64 = self.pools().iter().map(|pool| pool.live()).sum::<u64>() + self.blocking.live();
-            if alive == 0 || over() {
-                return alive;
-            }
-            thread::sleep(nap);
-            nap = (nap * 2).min(Duration::from_millis(5));
-        }
+    /// Whether it waits for its tasks to end, and this is neither one of them nor one of its jobs.
+    pub(crate) fn refuses_guests(&self) -> bool {
+        self.drains.load(SeqCst) && !self.is_inside()
     }
 
-    pub(crate) fn shut_down(&self) {
-        let pools = self.pools();
-        self.close_all();
-        if let Some(seat) = self.seat.get() {
-            match seat.take() {
-                Ok(driving) => drop(driving),
-                Err(reason @ Taken::BoundTo(_)) => report_left(&pools[..1], &reason.to_string()),
-                // Whoever drives it drives it to its end.
-                Err(Taken::ByThisThread | Taken::ByAnother | Taken::Over) => {}
-            }
-        }
-        if context::with_worker(|worker| worker.is_none()) && !blocking::is_on_thread_of(self) {
-            // Every pool with threads is waited for, also after one that some cannot leave.
-            let threaded = pools.iter().filter(|pool| !pool.hosted);
-            let not_left = threaded.filter(|pool| !wait_for_workers(pool)).count();
-            let threads = std::mem::take(&mut *self.threads.lock());
-            if not_left == 0 {
-                // A worker's thread may do this itself when its thread-locals are dropped.
-                let others =
-                    threads.into_iter().filter(|thread| thread.thread().id() != thread::current().id());
-                others.for_each(|thread| drop(thread.join()));
-            }
-            self.blocking.wait_for_threads();
-        }
+    /// Whether this is on one of its workers, or in one of its jobs.
+    pub(crate) fn is_inside(&self) -> bool {
+        let ours = |worker: &Worker| std::ptr::eq(Arc::as_ptr(&worker.pool.runtime), self);
+        context::with_worker(|worker| worker.is_some_and(ours)) || is_on_thread_of(self)
     }
-}
 
-/// How long, in milliseconds, a runtime that is dropped waits for what only the outside can end, and how often it looks.
-pub(crate) const GRACE: u32 = 100;
-pub(crate) const NAP: u32 = 20;
-
-/// Waits for the last worker of a closed pool. False: some do not leave.
-fn wait_for_workers(pool: &Arc<Pool>) -> bool {
-    let parker = Arc::new(ThreadParker::new());
-    let waker = Waker::from(parker.clone());
-    let (mut stuck_since, mut patience) = (None, GRACE / NAP);
-    loop {
-        pool.watch_census(&waker);
-        if pool.is_deserted() {
-            return true;
-        }
-        let stuck = stuck_at(pool);
-        patience = if stuck.is_some() && stuck == stuck_since { patience - 1 } else { GRACE / NAP };
-        if patience == 0 {
-            report_left(std::slice::from_ref(pool), NEVER_COMES);
-            return false;
-        }
-        stuck_since = stuck;
-        parker.park(Some(Duration::from_millis(NAP.into())));
-    }
-}
-
-/// If everybody is asleep and something is alive (a parked stack, a strand that waits while it unwinds), nobody is left to
-/// wake it but the outside: how many polls there were. The same answer for a while means that nothing is under way.
-fn stuck_at(pool: &Pool) -> Option<u64> {
-    let manned = || pool.stations().filter(|station| station.status() != Status::Vacant);
-    let asleep =
-        manned().all(|station| station.parker.state() != WorkerState::Busy && station.inbox.is_empty());
-    let alive = pool.live() > 0 || manned().any(|station| station.parked.load(Relaxed) > 0);
-    let stuck = asleep && alive && pool.injector.is_empty();
-    stuck.then(|| pool.stations().map(|station| station.counters.polls.get()).sum())
-}
-
-/// Why most that is left behind is left behind.
-pub(crate) const NEVER_COMES: &str = "they waited for something outside that did not come within 100 ms";
-
-/// Names the tasks that are still alive.
-pub(crate) fn report_left(pools: &[Arc<Pool>], reason: &str) {
-    let mut left = Vec::new();
-    for pool in pools {
-        pool.depot.for_each(|task| {
-            if task.kind() != Ticket::KIND {
-                left.push(format!("{task:?}"));
-            }
-        });
-    }
-    if !left.is_empty() {
-        complain(format_args!("left behind at shutdown ({reason}): {}", left.join(", ")));
+    /// From now on only the runtime's own tasks spawn, in pools that are made later, too.
+    pub(super) fn start_draining(&self) {
+        self.pools.lock().draining = true;
+        self.drains.store(true, SeqCst);
+        self.pools().iter().for_each(|pool| pool.drain());
     }
 }
 

@@ -17,22 +17,20 @@ mod desk;
 mod job;
 mod thread;
 
-pub(crate) use job::{observation, spawn};
+pub(crate) use job::{Job, observation, spawn};
 pub(crate) use thread::{current_job, is_on_thread_of};
 
 use super::counters::Count;
-use super::park::ThreadParker;
 use super::spin::SpinRight;
 use crate::metrics::BlockingMetrics;
 use crate::runtime::{Config, GRACE, Handle, RuntimeError, complain};
+use crate::wait::wait_at_most;
 use desk::{Desk, Start, Unrun};
-use job::Job;
 use ropewalk_core::prim::Lock;
 use ropewalk_core::prim::real::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use ropewalk_core::task::{Runnable, TaskRef};
 use std::io;
-use std::sync::Arc;
-use std::task::Waker;
+use std::task::{Poll, Waker};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -122,35 +120,35 @@ impl Blocking {
         give_back(config, self.desk.close(), Reason::Shutdown);
     }
 
-    /// Jobs that were accepted and are not over.
-    pub(crate) fn live(&self) -> u64 {
+    /// Jobs that ran to their end, and those that are not over.
+    pub(crate) fn count(&self) -> (u64, u64) {
         let (tally, _idle) = self.desk.tally();
-        (tally.queued + tally.assigned) as u64
+        (tally.done, (tally.queued + tally.assigned) as u64)
     }
 
     /// Whether no job is under way, and who waited for one was woken. A job is taken in hand before the desk strikes it off
     /// its list, and let go after its waiter was woken: so the desk is asked first.
     pub(crate) fn is_idle(&self) -> bool {
-        self.live() == 0 && self.in_hand.load(SeqCst) == 0
+        self.count().1 == 0 && self.in_hand.load(SeqCst) == 0
     }
 
-    /// After `close`, on a thread that may wait: until the last thread has left, or until the grace is over. Then what runs
-    /// is left behind, and named.
-    pub(crate) fn wait_for_threads(&self) {
-        let parker = Arc::new(ThreadParker::new());
-        let waker = Waker::from(parker.clone());
+    /// Calls `waker` when the last job is over, and when the last thread has left.
+    pub(crate) fn watch(&self, waker: &Waker) {
+        self.desk.watch(waker);
+    }
+
+    /// After `close`, where it may be waited: until the last thread has left, or until the grace is over. False: then what
+    /// runs is left behind.
+    pub(crate) fn wait_for_threads(&self) -> bool {
         let until = Instant::now() + Duration::from_millis(GRACE.into());
-        loop {
-            self.desk.watch(&waker);
-            if self.desk.tally().0.threads == 0 {
-                return self.join();
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return self.report_left();
-            }
-            parker.park(Some(left));
+        let left = wait_at_most(Some(until), |cx| {
+            self.desk.watch(cx.waker());
+            if self.desk.tally().0.threads == 0 { Poll::Ready(()) } else { Poll::Pending }
+        });
+        if left.is_some() {
+            self.join();
         }
+        left.is_some()
     }
 
     fn join(&self) {
@@ -158,16 +156,6 @@ impl Blocking {
         // A thread may do this itself when its thread-locals are dropped.
         let others = threads.into_iter().filter(|thread| thread.thread().id() != std::thread::current().id());
         others.for_each(|thread| drop(thread.join()));
-    }
-
-    fn report_left(&self) {
-        let left: Vec<_> = self.jobs().iter().map(job::describe).collect();
-        if !left.is_empty() {
-            complain(format_args!(
-                "left behind at shutdown (a job that runs is not interrupted, and these took longer than {GRACE} ms): {}",
-                left.join(", ")
-            ));
-        }
     }
 
     /// Every job that is not over.

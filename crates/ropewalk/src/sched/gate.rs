@@ -27,8 +27,10 @@ pub(crate) enum Phase {
 
 /// The two lowest bits are the phase.
 const PHASE: u64 = 3;
+/// The runtime waits for its tasks to end, to close then: only they may bring guests.
+const DRAINING: u64 = 4;
 /// One task from outside.
-const GUEST: u64 = 4;
+const GUEST: u64 = 8;
 
 #[derive(Debug)]
 pub(crate) struct Gate(AtomicU64);
@@ -42,11 +44,12 @@ impl Gate {
         phase_of(self.0.load(Acquire))
     }
 
-    /// A task comes from outside, and is counted. False: the pool closes, and the task is not.
+    /// A task comes from outside, and is counted. False: the pool closes, and the task is not. While it drains, only those
+    /// come in whose `host` is in the runtime already, and so is counted itself.
     #[must_use]
-    pub(crate) fn enter(&self) -> bool {
+    pub(crate) fn enter(&self, host: impl FnOnce() -> bool) -> bool {
         let before = self.0.fetch_add(GUEST, AcqRel);
-        if phase_of(before) == Phase::Open {
+        if phase_of(before) == Phase::Open && (before & DRAINING == 0 || host()) {
             return true;
         }
         self.leave();
@@ -61,6 +64,26 @@ impl Gate {
     /// Moves on to a later phase.
     pub(crate) fn advance(&self, phase: Phase) {
         self.0.fetch_or(phase as u64, AcqRel);
+    }
+
+    /// From now on nobody comes from outside the runtime.
+    pub(crate) fn drain(&self) {
+        self.0.fetch_or(DRAINING, AcqRel);
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.0.load(Acquire) & DRAINING != 0
+    }
+
+    /// Tasks that are over.
+    pub(crate) fn ended<'a>(&self, workers: impl Iterator<Item = &'a Counters>) -> u64 {
+        workers.map(|worker| worker.finished.get()).sum()
+    }
+
+    /// Tasks that were accepted, ever. Several pools: first what ended in all of them, then this.
+    pub(crate) fn accepted<'a>(&self, workers: impl Iterator<Item = &'a Counters>) -> u64 {
+        let spawned: u64 = workers.map(|worker| worker.spawned.get()).sum();
+        spawned + self.0.load(Acquire) / GUEST
     }
 
     /// Tasks that were accepted and are not over, if `workers` are all that ever were. To one who has seen that the pool

@@ -5,12 +5,15 @@
 //! | lean | nothing | `spawn` |
 //! | at home | the home worker | `spawn_local`, strands, fibres that wait |
 //! | observed | [`Observation`] | tasks with a name, all tasks of an observed runtime |
+//! | member | [`Member`] | tasks of a group |
 
+use super::blocking::Job;
 use super::entry::Entry;
 use super::pool::Pool;
 use super::slab::{is_big, pool_of};
 use super::worker::Worker;
 use crate::context;
+use crate::group::kin::{self, Kin};
 use ropewalk_core::prim::real::{AtomicU64, Ordering::Relaxed};
 use ropewalk_core::task::{
     Birth, Body, Header, Host, PanicInfo, Runnable, TaskHandle, TaskRef, emplace, layout,
@@ -45,6 +48,18 @@ pub(crate) trait Extra: Send + Sync + 'static {
     fn name(&self) -> Option<&str> {
         None
     }
+    /// Whether it may have kin.
+    const HAS_KIN: bool = false;
+    /// To whom it belongs, if it is in a group.
+    fn kin(&self) -> Option<&Kin> {
+        None
+    }
+    fn into_kin(self) -> Option<Kin>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 /// A lean task carries nothing.
@@ -72,6 +87,7 @@ pub(crate) struct Observation {
     /// Time spent in polls, in nanoseconds of the runtime's clock.
     pub(crate) busy: AtomicU64,
     pub(crate) born: u64,
+    pub(crate) kin: Option<Kin>,
 }
 
 impl Extra for Observation {
@@ -81,6 +97,34 @@ impl Extra for Observation {
     }
     fn name(&self) -> Option<&str> {
         self.name.as_deref()
+    }
+    const HAS_KIN: bool = true;
+    fn kin(&self) -> Option<&Kin> {
+        self.kin.as_ref()
+    }
+    fn into_kin(self) -> Option<Kin> {
+        self.kin
+    }
+}
+
+/// A task of a group.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) kin: Kin,
+    pub(crate) home: Option<u16>,
+}
+
+impl Extra for Member {
+    const KIND: u8 = 5;
+    fn home(&self) -> Option<u16> {
+        self.home
+    }
+    const HAS_KIN: bool = true;
+    fn kin(&self) -> Option<&Kin> {
+        Some(&self.kin)
+    }
+    fn into_kin(self) -> Option<Kin> {
+        Some(self.kin)
     }
 }
 
@@ -155,6 +199,27 @@ unsafe impl<X: Extra, const BIG: bool> Host for Tasks<X, BIG> {
         // SAFETY: a task of this host that is still alive.
         unsafe { &*pool_of::<BIG>(task) }.runtime.unhandled(panic);
     }
+
+    const TELLS_OF_END: bool = X::HAS_KIN;
+
+    fn ended(task: NonNull<Header>, failed: bool, panic: Option<String>) {
+        // SAFETY: a task of this host that is still alive.
+        if let Some(kin) = unsafe { Header::extra::<Self>(task).as_ref() }.kin() {
+            kin.ended(failed, panic);
+        }
+    }
+
+    #[cold]
+    fn may_end(task: NonNull<Header>) -> bool {
+        // SAFETY: a task of this host that is still alive.
+        let runtime = unsafe { &(*pool_of::<BIG>(task)).runtime };
+        runtime.families.may_end(task, runtime)
+    }
+
+    #[cold]
+    fn refuses_wait(task: NonNull<Header>) -> bool {
+        kin::refuses_wait(task)
+    }
 }
 
 /// How a task is to be made.
@@ -186,7 +251,7 @@ pub(crate) unsafe fn make<B: Body, X: Extra>(
     let id = worker.map_or_else(|| pool.runtime.next_id(), Worker::next_id);
     let birth = Birth { id, spawned_at, pinned: extra.home().is_some(), priority };
     // SAFETY: passed on to the caller; the memory is for this layout and of this host.
-    unsafe {
+    let made = unsafe {
         if const { is_big(layout::<B, Tasks<X, false>>()) } {
             let memory = pool.depot.alloc_big(pool, layout::<B, Tasks<X, true>>());
             emplace::<B, Tasks<X, true>>(memory, body, extra, birth)
@@ -197,6 +262,29 @@ pub(crate) unsafe fn make<B: Body, X: Extra>(
                 None => pool.depot.alloc(pool, layout),
             };
             emplace::<B, Tasks<X, false>>(memory, body, extra, birth)
+        }
+    };
+    if const { X::HAS_KIN } {
+        // SAFETY: just made, and with this extra.
+        if let Some(kin) = unsafe { Header::extra::<Tasks<X, false>>(made.0.as_raw()).as_ref() }.kin() {
+            kin.made(made.0.task());
+        }
+    }
+    made
+}
+
+/// The kin of a live task, if it is in a group.
+///
+/// # Safety
+/// `task` is alive as long as the answer is used, and lives in a pool or is a job.
+pub(crate) unsafe fn kin_of<'a>(task: NonNull<Header>) -> Option<&'a Kin> {
+    // SAFETY: passed on to the caller; the kind says which host it lives in, and the extra's place does not depend on `BIG`.
+    unsafe {
+        match Header::kind(task) {
+            Observation::KIND => Header::extra::<Tasks<Observation, false>>(task).as_ref().kin(),
+            Member::KIND => Header::extra::<Tasks<Member, false>>(task).as_ref().kin(),
+            Job::KIND => Job::relations(task).1,
+            _ => None,
         }
     }
 }

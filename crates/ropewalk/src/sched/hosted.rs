@@ -11,14 +11,14 @@ use super::station::Status;
 use super::worker::Worker;
 use crate::context;
 use crate::drive::time::PreciseSleep;
-use crate::runtime::{GRACE, NAP, NEVER_COMES, report_left};
-use crate::wait::Abort;
+use crate::runtime::{GRACE, NAP, NEVER_COMES};
+use crate::wait::{Abort, Alarm};
 use ropewalk_core::prim::Lock;
 use std::fmt;
 use std::sync::Arc;
-use std::task::Waker;
+use std::task::{Wake, Waker};
 use std::thread::{self, ThreadId};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The workers of a hosted pool, and who drives them.
 pub(crate) struct Seat(Lock<State>);
@@ -124,6 +124,15 @@ fn guarded(worker: &Worker, once: bool) {
     std::mem::forget(abort);
 }
 
+/// Wakes whoever drives the pool.
+struct Bell(Arc<Pool>);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark_all();
+    }
+}
+
 /// The right to drive, until it is dropped.
 pub(crate) struct Driving<'a> {
     seat: &'a Seat,
@@ -149,14 +158,52 @@ impl Driving<'_> {
                 context::with_worker(|host| match host {
                     Some(host) => self.first().sleep_at(host),
                     None => {
-                        if self.first().pool.first_deadline() != NEVER {
-                            self.precise.get_or_insert_with(PreciseSleep::new);
-                        }
+                        self.be_precise();
                         self.first().sleep();
                     }
                 });
                 self.first().stop_searching(); // whoever is drawn next looks into every queue
             }
+        }
+    }
+
+    fn be_precise(&mut self) {
+        if self.first().pool.first_deadline() != NEVER {
+            self.precise.get_or_insert_with(PreciseSleep::new);
+        }
+    }
+
+    /// The same, one task at a time, since some may be ready for ever; and not longer than `until`. What else may make it
+    /// `done` is given a waker by `watch` before it is looked at for the last time.
+    pub(crate) fn run_until_or(
+        &mut self,
+        until: Option<Instant>,
+        watch: impl Fn(&Waker),
+        done: impl Fn() -> bool,
+    ) {
+        let pool = self.first().pool.clone();
+        let bell = Waker::from(Arc::new(Bell(pool.clone())));
+        let left = || until.map(|until| until.saturating_duration_since(Instant::now()));
+        while !done() && left() != Some(Duration::ZERO) {
+            if self.tick() || self.first().skip_time() {
+                continue;
+            }
+            watch(&bell);
+            if done() {
+                return;
+            }
+            context::with_worker(|host| match host {
+                Some(host) => {
+                    let bell = bell.clone();
+                    let Some(_alarm) = Alarm::set(left(), move || bell.wake()) else { return };
+                    self.first().sleep_at(host);
+                }
+                None => {
+                    self.be_precise();
+                    self.first().sleep_at_most(left());
+                }
+            });
+            self.first().stop_searching();
         }
     }
 
@@ -220,7 +267,8 @@ impl Driving<'_> {
         }
         let Some(crew) = self.crew.take() else { return };
         if crew.workers.iter().any(|worker| worker.is_bound()) {
-            report_left(&[crew.workers[0].pool.clone()], NEVER_COMES);
+            let pool = &crew.workers[0].pool;
+            pool.runtime.leave_behind(std::slice::from_ref(pool), NEVER_COMES, NEVER_COMES);
         }
         for worker in crew.workers {
             let pool = worker.pool.clone();

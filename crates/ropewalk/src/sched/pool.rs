@@ -214,7 +214,7 @@ impl Pool {
         self.unpark_all();
     }
 
-    /// Calls `waker` when the set of workers changes next.
+    /// Calls `waker` when the set of workers changes next, or the last tasks of a pool that drains have ended.
     pub(crate) fn watch_census(&self, waker: &Waker) {
         let waker = waker.clone(); // before the lock: it is the user's code
         let watchers = &mut self.census.lock().watchers;
@@ -223,7 +223,7 @@ impl Pool {
         }
     }
 
-    fn tell_watchers(&self) {
+    pub(crate) fn tell_watchers(&self) {
         let watchers = std::mem::take(&mut self.census.lock().watchers);
         watchers.into_iter().for_each(crate::runtime::wake_safely);
     }
@@ -340,11 +340,43 @@ impl Pool {
     /// A spawn from outside is counted, or refused because the pool closes (P2).
     #[must_use]
     pub(crate) fn admit(&self) -> bool {
-        let admitted = self.gate.enter();
-        if !admitted && self.live() == 0 {
-            self.unpark_all(); // somebody may have seen our count and gone back to sleep for it
+        let admitted = self.gate.enter(|| self.runtime.is_inside());
+        if !admitted {
+            self.one_ended(); // somebody may have seen our count and gone back to sleep for it
         }
         admitted
+    }
+
+    /// The number of tasks of a pool that closes or drains is lower than before: wakes those who wait for that.
+    pub(crate) fn one_ended(&self) {
+        let live = self.live();
+        if live == 0 {
+            self.unpark_all();
+        }
+        if live <= self.runtime.callers() && self.gate.is_draining() {
+            self.tell_watchers();
+        }
+    }
+
+    /// The runtime waits for its tasks to end: workers tell when theirs have.
+    pub(crate) fn drain(&self) {
+        if !self.gate.is_draining() {
+            self.gate.drain();
+            self.changed();
+        }
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.gate.is_draining()
+    }
+
+    /// Tasks that are over, and (asked for later) those that were ever accepted.
+    pub(crate) fn ended(&self) -> u64 {
+        self.gate.ended(self.stations().map(|station| &station.counters))
+    }
+
+    pub(crate) fn accepted(&self) -> u64 {
+        self.gate.accepted(self.stations().map(|station| &station.counters))
     }
 
     /// Tasks that were accepted and are not over; see [`Gate::live`].
@@ -371,13 +403,25 @@ impl Pool {
     /// A worker has seen that the pool closes; the last one cancels what is alive (P3).
     pub(crate) fn acknowledge_closing(&self) {
         if self.unacknowledged.fetch_sub(1, SeqCst) == 1 {
-            self.depot.for_each(|task| {
-                if task.kind() != Ticket::KIND {
-                    task.cancel_for(true);
-                }
-            });
+            self.cancel_alive();
         }
         self.unpark_all();
+    }
+
+    /// Some worker of a closing pool is in a poll that does not end: what others can drop need not wait for that. (What it
+    /// spawns before it acknowledges is cancelled when it does.)
+    pub(crate) fn cancel_around_the_stuck(&self) {
+        if self.unacknowledged.load(SeqCst) > 0 {
+            self.cancel_alive();
+        }
+    }
+
+    fn cancel_alive(&self) {
+        self.depot.for_each(|task| {
+            if task.kind() != Ticket::KIND {
+                task.cancel_for(true);
+            }
+        });
     }
 
     fn close_for_good(self: &Arc<Self>) {

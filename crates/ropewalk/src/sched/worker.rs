@@ -77,6 +77,8 @@ pub(crate) struct Worker {
     /// The state of the pool this worker acted on last.
     epoch: Cell<u32>,
     closing: Cell<bool>,
+    /// The pool closes or drains: somebody waits for the last tasks to end.
+    winding_down: Cell<bool>,
     retiring: Cell<bool>,
     watching: Cell<bool>,
     /// Pinned tasks that are not over.
@@ -127,6 +129,7 @@ impl Worker {
             peers: RefCell::default(),
             searching: Cell::new(None),
             closing: Cell::new(false),
+            winding_down: Cell::new(false),
             retiring: Cell::new(false),
             watching: Cell::new(false),
             pinned: Cell::new(0),
@@ -345,8 +348,8 @@ impl Worker {
             self.station.pinned.store(self.pinned.get(), Ordering::Relaxed);
         }
         self.station.counters.finished.bump();
-        if self.closing.get() && self.pool.live() == 0 {
-            self.pool.unpark_all();
+        if self.winding_down.get() {
+            self.pool.one_ended();
         }
     }
 

@@ -32,7 +32,7 @@ use std::panic::Location;
 /// [`NoThread`](super::TaskError::NoThread) if the pool had no thread and the system gave none.
 #[track_caller]
 pub fn spawn_blocking<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> TaskHandle<T> {
-    blocking::spawn(&Handle::current(), call, None, Location::caller())
+    blocking::spawn(&Handle::current(), call, None, Location::caller(), None)
 }
 
 impl Builder {
@@ -49,6 +49,6 @@ impl Builder {
         call: impl FnOnce() -> T + Send + 'static,
     ) -> TaskHandle<T> {
         let runtime = self.pool.map_or_else(Handle::current, |pool| Handle::of_worker(&pool.inner()));
-        blocking::spawn(&runtime, call, self.name, Location::caller())
+        blocking::spawn(&runtime, call, self.name, Location::caller(), None)
     }
 }

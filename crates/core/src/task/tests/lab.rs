@@ -8,11 +8,11 @@
 //!   threads were joined.
 
 use super::watch::Witness;
-use crate::prim::Lock;
 use crate::prim::real::{AtomicUsize, Ordering::Relaxed};
+use crate::prim::{self, Lock};
 use crate::task::{
-    Async, Birth, Body, Header, Host, PanicInfo, Ran, Runnable, TaskError, TaskHandle, TaskId, emplace,
-    layout,
+    Async, Birth, Body, Family, Header, Host, Membership, PanicInfo, Ran, Runnable, TaskError, TaskHandle,
+    TaskId, TaskRef, emplace, layout,
 };
 use std::alloc::Layout;
 use std::collections::VecDeque;
@@ -43,6 +43,12 @@ pub(super) struct Bench {
     pub(super) witness: Witness,
     pub(super) tally: Tally,
     queue: Lock<VecDeque<Runnable>>,
+    /// If the task is a parent: its family, and a child that has no task.
+    family: Mutex<Option<prim::Arc<Family>>>,
+    #[cfg(not(any(loom, shuttle)))]
+    child: Mutex<Option<Membership>>,
+    /// If the task is a child.
+    membership: Mutex<Option<Membership>>,
     buried: Mutex<Vec<(NonNull<u8>, Layout)>>,
 }
 
@@ -57,6 +63,10 @@ impl Bench {
             witness: Witness::new(),
             tally: Tally::default(),
             queue: Lock::new(VecDeque::new()),
+            family: Mutex::new(None),
+            #[cfg(not(any(loom, shuttle)))]
+            child: Mutex::new(None),
+            membership: Mutex::new(None),
             buried: Mutex::new(Vec::new()),
         })
     }
@@ -125,6 +135,56 @@ impl Bench {
             cell.bench.queue(runnable);
             cell.bench.witness.used();
         })
+    }
+
+    /// The task, which runs now, gets a child that is no task.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(super) fn bear(&self, parent: NonNull<Header>) {
+        *self.child.lock().unwrap() = Some(self.enrol(parent));
+    }
+
+    /// That child ends.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(super) fn bury_child(&self) {
+        let child = self.child.lock().unwrap().take();
+        child.expect("there is one").leave();
+    }
+
+    /// A seat in the family of the task, which runs now.
+    pub(super) fn enrol(&self, parent: NonNull<Header>) -> Membership {
+        let mut family = self.family.lock().unwrap();
+        // SAFETY: it runs, and the bench, which serves one task, knows of no family yet.
+        let found = || unsafe { Family::found(parent, None) }.expect("it is not over");
+        Family::enrol(family.get_or_insert_with(found))
+    }
+
+    /// Another seat, for a test that stands in for the task, which is queued.
+    pub(super) fn enrol_another(&self) -> Membership {
+        Family::enrol(self.family.lock().unwrap().as_ref().expect("it has a family"))
+    }
+
+    /// Lets go of what refers to tasks.
+    pub(super) fn forget_family(&self) {
+        self.family.lock().unwrap().take();
+        self.membership.lock().unwrap().take();
+    }
+
+    /// `future`, counted as the body of this bench's task.
+    pub(super) fn watched<F: Future + Unpin>(
+        self: &Arc<Self>,
+        mut future: F,
+    ) -> impl Future<Output = F::Output> {
+        let mark = self.mark(Part::Body);
+        std::future::poll_fn(move |cx| {
+            mark.bench.witness.used();
+            Pin::new(&mut future).poll(cx)
+        })
+    }
+
+    /// The task is that child.
+    pub(super) fn join_family(&self, child: TaskRef, membership: Membership) {
+        membership.take_seat(child);
+        *self.membership.lock().unwrap() = Some(membership);
     }
 
     pub(super) fn queue(&self, runnable: Runnable) {
@@ -236,6 +296,24 @@ unsafe impl<const FINDS: bool, const KEEPS: bool> Host for Lab<FINDS, KEEPS> {
         bench.witness.used();
         bench.tally.unhandled.fetch_add(1, Relaxed);
         *bench.tally.said.lock().expect("no panic under the lock") = Some(panic.message().to_string());
+    }
+
+    const TELLS_OF_END: bool = true;
+
+    fn ended(task: NonNull<Header>, _failed: bool, _panic: Option<String>) {
+        // SAFETY: the task is still alive.
+        let bench = unsafe { &Header::extra::<Self>(task).as_ref().bench };
+        let membership = bench.membership.lock().unwrap().take();
+        membership.iter().for_each(Membership::leave);
+    }
+
+    fn may_end(task: NonNull<Header>) -> bool {
+        // SAFETY: the task is still alive.
+        let bench = unsafe { &Header::extra::<Self>(task).as_ref().bench };
+        bench.witness.used();
+        let family = bench.family.lock().unwrap().clone();
+        // SAFETY: its own family.
+        family.is_none_or(|family| unsafe { family.may_end(task) })
     }
 }
 

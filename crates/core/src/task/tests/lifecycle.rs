@@ -6,7 +6,7 @@
 //! be gone without a trace.
 
 use super::lab::{Bench, Lab, Mark, Value};
-use super::reference::{Case, End, Model, OPS, Op, Op::*, Place, RUNS, Seen, Step, Step::*};
+use super::reference::{Case, End, Model, OPS, Op, Op::*, Place, Seen, Step, Step::*};
 use super::reference::{IN_DROP_OF_BODY, IN_DROP_OF_OUTPUT, IN_POLL};
 use crate::prim::real::{AtomicUsize, Ordering::Relaxed};
 use crate::task::{Body, Header, Host, Ran, TaskError, TaskHandle, TaskRef};
@@ -51,6 +51,9 @@ impl<const BY_POLL: bool> Body for Actor<BY_POLL> {
         }
         let step = self.case.steps.get(self.polls).copied().unwrap_or(Wait);
         self.polls += 1;
+        if self.case.bears && self.polls == 1 {
+            self.bench.bear(Header::of_waker(cx.waker()).expect("a waker of ours"));
+        }
         match step {
             Wait => {}
             WakeItself => cx.waker().wake_by_ref(),
@@ -148,6 +151,7 @@ impl World {
             Sweep => drop(unsafe { TaskRef::find(self.cell) }.map(|task| task.cancel_for(true))),
             Take => self.take(),
             DropHandle => self.handle = None,
+            ChildEnds => self.bench.bury_child(),
         }
     }
 
@@ -163,6 +167,7 @@ impl World {
             Err(TaskError::Cancelled) => End::Cancelled,
             Err(TaskError::Shutdown) => End::Shutdown,
             Err(TaskError::NoThread) => End::NoThread,
+            Err(TaskError::Ancestor) => unreachable!("nobody here stems from it"),
             Err(TaskError::Panicked(panic)) => End::Panicked(known(panic.message())),
         });
         let _panic_of_the_test = catch_unwind(AssertUnwindSafe(|| drop(end)));
@@ -201,9 +206,10 @@ impl Pair {
     /// Lets go of everything and runs what is left: then the task is gone.
     fn finish(mut self) {
         loop {
-            let Model { waker, handle, place, case, .. } = self.1;
+            let Model { waker, handle, place, case, child, .. } = self.1;
             match place {
                 _ if waker => self.apply(DropWaker),
+                _ if child => self.apply(ChildEnds),
                 Place::Queued => self.apply(Run),
                 Place::Waiting if handle => self.apply(DropHandle),
                 Place::Waiting => {
@@ -224,9 +230,10 @@ impl Pair {
 
 /// Calls `each` with every sequence of possible operations that cannot be made longer.
 fn orders(model: Model, done: &mut Vec<Op>, each: &mut impl FnMut(&[Op])) {
-    let runs = done.iter().filter(|op| **op == Run).count();
+    let runs = |op: &Op| matches!(op, Run | DropRunnable | RefuseRunnable); // a held task goes on after a dropped Runnable, too
+    let ran = done.iter().filter(|op| runs(op)).count();
     let mut last = true;
-    for op in OPS.into_iter().filter(|op| model.possible(*op) && (*op != Run || runs < RUNS)) {
+    for op in OPS.into_iter().filter(|op| model.possible(*op) && (!runs(op) || ran < model.case.runs())) {
         last = false;
         let mut next = model;
         next.apply(op);
@@ -243,13 +250,13 @@ fn orders(model: Model, done: &mut Vec<Op>, each: &mut impl FnMut(&[Op])) {
     }
 }
 
-fn explore<H: Host<Extra = Mark>, const BY_POLL: bool>(steps: &'static [Step]) -> usize {
+fn explore<H: Host<Extra = Mark>, const BY_POLL: bool>(steps: &'static [Step], bears: bool) -> usize {
     let mut sequences = 0;
     let flags = [false, true];
     for body_drop_panics in flags {
         for output_drop_panics in flags.into_iter().filter(|panics| !panics || steps.contains(&Finish)) {
             let (by_poll, finds) = (BY_POLL, H::FINDS_TASKS);
-            let case = Case { steps, by_poll, body_drop_panics, output_drop_panics, finds };
+            let case = Case { steps, by_poll, body_drop_panics, output_drop_panics, finds, bears };
             orders(Model::new(case), &mut Vec::new(), &mut |ops| {
                 let mut pair = Pair(World::new::<H, BY_POLL>(case), Model::new(case), Vec::new());
                 ops.iter().for_each(|op| pair.apply(*op));
@@ -262,11 +269,15 @@ fn explore<H: Host<Extra = Mark>, const BY_POLL: bool>(steps: &'static [Step]) -
 }
 
 fn everywhere(steps: &'static [Step]) {
-    let sequences = explore::<Lab<false, true>, false>(steps)
-        + explore::<Lab<true, false>, false>(steps)
-        + explore::<Lab<false, true>, true>(steps)
-        + explore::<Lab<true, true>, true>(steps);
-    println!("{steps:?}: {sequences} sequences");
+    everywhere_with(steps, false);
+}
+
+fn everywhere_with(steps: &'static [Step], bears: bool) {
+    let sequences = explore::<Lab<false, true>, false>(steps, bears)
+        + explore::<Lab<true, false>, false>(steps, bears)
+        + explore::<Lab<false, true>, true>(steps, bears)
+        + explore::<Lab<true, true>, true>(steps, bears);
+    println!("{steps:?}, bears: {bears}: {sequences} sequences");
     assert!(sequences > 1000, "only {sequences} sequences");
 }
 
@@ -308,4 +319,24 @@ fn life_of_a_task_that_yields() {
 #[test]
 fn life_of_a_task_that_cancels_itself() {
     everywhere(&[Wait, CancelItself]);
+}
+
+#[test]
+fn life_of_a_parent_that_ends_at_once() {
+    everywhere_with(&[Finish], true);
+}
+
+#[test]
+fn life_of_a_parent_that_panics_at_once() {
+    everywhere_with(&[Panic], true);
+}
+
+#[test]
+fn life_of_a_parent_that_cancels_itself() {
+    everywhere_with(&[CancelItself], true);
+}
+
+#[test]
+fn life_of_a_parent_that_waits_for_ever() {
+    everywhere_with(&[Wait], true);
 }

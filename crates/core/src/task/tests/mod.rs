@@ -1,6 +1,6 @@
 //! What proves the task cell.
 //!
-//! * `wake`, `cancel`, `join` and `end`: races, two or three threads at a time, under loom, shuttle and as plain threads.
+//! * `wake`, `cancel`, `join`, `end` and `family`: races, two or three threads at a time, under loom, shuttle and as plain threads.
 //!   Above each stand the changes of the code that it must notice (`ci/mutate` tries them).
 //! * `lifecycle`: every order of the things that can happen to a task, on one thread, beside the model in `reference`.
 //! * `unit`: sizes, texts, and what a single call promises.
@@ -8,6 +8,7 @@
 
 mod cancel;
 mod end;
+mod family;
 mod join;
 mod lab;
 #[cfg(all(feature = "std", not(any(loom, shuttle))))]

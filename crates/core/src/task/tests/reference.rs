@@ -27,10 +27,11 @@ pub(super) enum Op {
     Sweep,
     Take,
     DropHandle,
+    ChildEnds,
 }
 use Op::*;
 
-pub(super) const OPS: [Op; 12] = [
+pub(super) const OPS: [Op; 13] = [
     Run,
     DropRunnable,
     RefuseRunnable,
@@ -43,9 +44,8 @@ pub(super) const OPS: [Op; 12] = [
     Sweep,
     Take,
     DropHandle,
+    ChildEnds,
 ];
-/// No sequence runs the task more often, its ending apart.
-pub(super) const RUNS: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Case {
@@ -54,6 +54,15 @@ pub(super) struct Case {
     pub(super) body_drop_panics: bool,
     pub(super) output_drop_panics: bool,
     pub(super) finds: bool,
+    /// It has a child, from its first poll on.
+    pub(super) bears: bool,
+}
+
+impl Case {
+    /// No sequence runs the task more often, its ending apart.
+    pub(super) fn runs(&self) -> usize {
+        if self.bears { 3 } else { 2 }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -100,6 +109,10 @@ pub(super) struct Model {
     /// The handle was told to wait.
     pub(super) asked: bool,
     pub(super) waker: bool,
+    /// It has a child that is not over.
+    pub(super) child: bool,
+    /// Its body is over, and it waits for the child.
+    pub(super) held: bool,
     pub(super) left: End,
     pub(super) seen: Seen,
 }
@@ -108,23 +121,55 @@ impl Model {
     pub(super) fn new(case: Case) -> Self {
         let seen = Seen { queued: 1, ..Seen::default() };
         let (place, cancelled, left) = (Place::Queued, None, End::Cancelled);
-        Self { case, polls: 0, place, cancelled, handle: true, asked: false, waker: true, left, seen }
+        Self {
+            case,
+            polls: 0,
+            place,
+            cancelled,
+            handle: true,
+            asked: false,
+            waker: true,
+            child: false,
+            held: false,
+            left,
+            seen,
+        }
     }
 
     pub(super) fn possible(&self, op: Op) -> bool {
         match op {
+            // Those that do the same as others are left out where a child makes the sequences long.
+            CancelRunnable | RefuseRunnable | WakeAndDrop | Shutdown | Sweep
+                if self.case.bears && !(op == Sweep && self.is_lost()) =>
+            {
+                false
+            }
             Run | DropRunnable | RefuseRunnable | CancelRunnable => self.place == Place::Queued,
             Wake | WakeAndDrop | DropWaker | Shutdown => self.waker,
             Sweep => self.case.finds,
             Cancel | Take | DropHandle => self.handle,
+            ChildEnds => self.child,
         }
+    }
+
+    /// Nothing but a sweep can reach it.
+    fn is_lost(&self) -> bool {
+        self.place == Place::Waiting && !self.waker && !self.handle
     }
 
     pub(super) fn apply(&mut self, op: Op) {
         match op {
             Run => self.run(),
+            DropRunnable if self.held => self.settle(false),
             DropRunnable => self.end(self.cancelled.unwrap_or(End::Cancelled)),
+            RefuseRunnable if self.held => self.settle(false),
             RefuseRunnable => self.end(End::NoThread),
+            ChildEnds => {
+                self.child = false;
+                if self.held {
+                    self.wake();
+                }
+            }
             CancelRunnable => self.cancel(End::Shutdown),
             Wake => self.wake(),
             WakeAndDrop => {
@@ -144,10 +189,12 @@ impl Model {
                 self.handle = false;
                 if self.place == Place::Over {
                     self.discard();
+                } else if self.held {
+                    self.wake(); // it drops what it holds
                 }
             }
         }
-        if self.place == Place::Waiting && !self.handle && !self.waker && !self.case.finds {
+        if self.place == Place::Waiting && !self.handle && !self.waker && !self.case.finds && !self.held {
             self.cancel(End::Cancelled);
         }
         self.seen.queued = usize::from(self.place == Place::Queued);
@@ -155,18 +202,23 @@ impl Model {
     }
 
     fn run(&mut self) {
+        if self.held {
+            return self.settle(false);
+        }
         if let Some(end) = self.cancelled {
             return self.end(end);
         }
         let step = self.case.steps.get(self.polls).copied().unwrap_or(Wait);
         self.polls += 1;
+        self.child |= self.case.bears && self.polls == 1;
         match step {
             Wait => self.place = Place::Waiting,
             WakeItself | Yield => {}
             CancelItself => {
                 self.cancel(End::Cancelled);
                 if !self.case.by_poll {
-                    self.end(End::Cancelled);
+                    self.stop_body(End::Cancelled);
+                    self.settle(true); // the cancellation is a wake-up, too
                 }
             }
             Finish => self.end(End::Value),
@@ -181,13 +233,18 @@ impl Model {
     }
 
     fn cancel(&mut self, end: End) {
-        if self.place != Place::Over {
-            self.cancelled.get_or_insert(end);
+        if self.place != Place::Over && self.cancelled.is_none() {
+            self.cancelled = Some(end);
             self.wake();
         }
     }
 
-    fn end(&mut self, mut end: End) {
+    fn end(&mut self, end: End) {
+        self.stop_body(end);
+        self.settle(false);
+    }
+
+    fn stop_body(&mut self, mut end: End) {
         self.seen.bodies += 1;
         if self.case.body_drop_panics {
             self.seen.outputs += usize::from(end == End::Value);
@@ -196,19 +253,30 @@ impl Model {
                 end = End::Panicked(IN_DROP_OF_BODY);
             }
         }
-        (self.place, self.left) = (Place::Over, end);
+        self.left = end;
+    }
+
+    /// The body is over: so is the task, or it is held back; then a wake-up meanwhile sends it round again.
+    fn settle(&mut self, woken: bool) {
         if !self.handle {
             self.discard();
         }
+        self.held = self.child;
+        self.place = match self.child {
+            false => Place::Over,
+            true if woken => Place::Queued,
+            true => Place::Waiting,
+        };
     }
 
     /// Nobody takes what is left.
     fn discard(&mut self) {
         self.seen.outputs += usize::from(self.left == End::Value);
-        self.seen.unhandled = match self.left {
-            End::Value if self.case.output_drop_panics => Some(IN_DROP_OF_OUTPUT),
-            End::Panicked(text) => Some(text),
-            _ => None,
-        };
+        match self.left {
+            End::Value if self.case.output_drop_panics => self.seen.unhandled = Some(IN_DROP_OF_OUTPUT),
+            End::Panicked(text) => self.seen.unhandled = Some(text),
+            _ => {}
+        }
+        self.left = End::Cancelled;
     }
 }

@@ -2,6 +2,7 @@
 
 use super::desk::{Slip, Submitted};
 use super::thread;
+use crate::group::kin::{self, Kin};
 use crate::local;
 use crate::runtime::{Config, Handle, Shared};
 use crate::sched::host::Observation;
@@ -22,6 +23,8 @@ pub(crate) struct Job {
     runtime: Arc<Shared>,
     /// Of a job with a name, or in an observed runtime.
     observation: Option<Box<Observation>>,
+    /// To whom it belongs, if it is in a group.
+    kin: Option<Kin>,
 }
 
 // SAFETY: the pointer is to the cell that the job is part of; what is done through it is done by the rights over tasks.
@@ -38,6 +41,18 @@ impl Job {
         self.observation.as_deref()
     }
 
+    /// The runtime, and the kin, of a job.
+    ///
+    /// # Safety
+    /// `task` is a job, and alive as long as the answer is used.
+    pub(crate) unsafe fn relations<'a>(task: NonNull<Header>) -> (&'a Arc<Shared>, Option<&'a Kin>) {
+        // SAFETY: passed on to the caller.
+        let job = unsafe { &Header::extra::<Jobs>(task).as_ref().job };
+        (&job.runtime, job.kin.as_ref())
+    }
+
+    pub(crate) const KIND: u8 = Jobs::KIND;
+
     /// A reference to the job, while its slip is at the desk.
     pub(super) fn reference(&self) -> TaskRef {
         // SAFETY: B5: the cell around this is alive.
@@ -48,8 +63,8 @@ impl Job {
 /// The blocking pool as a host of task cells, which come from the global allocator.
 pub(super) struct Jobs;
 
-// SAFETY: a job is made scheduled, runs once and is over, so it is never idle and `schedule` is not called; were it, the
-// job would be dropped, which is allowed. Memory comes from the global allocator.
+// SAFETY: a job is made scheduled and runs once. It is idle only when it waits for its children, and ends by being dropped
+// then: its closure is gone, so that needs no thread of the pool. Memory comes from the global allocator.
 unsafe impl Host for Jobs {
     type Extra = Slip<Job>;
     /// Away from those of `sched/host.rs`.
@@ -96,6 +111,26 @@ unsafe impl Host for Jobs {
         let runtime = unsafe { Header::extra::<Self>(task).as_ref() }.job.runtime.clone();
         runtime.unhandled(panic);
     }
+
+    const TELLS_OF_END: bool = true;
+
+    fn ended(task: NonNull<Header>, failed: bool, panic: Option<String>) {
+        // SAFETY: a job that is still alive.
+        if let Some(kin) = unsafe { Job::relations(task) }.1 {
+            thread::is_free(task); // before the group or the parent wakes anybody
+            kin.ended(failed, panic);
+        }
+    }
+
+    fn may_end(task: NonNull<Header>) -> bool {
+        // SAFETY: a job that is still alive.
+        let runtime = unsafe { Job::relations(task) }.0;
+        runtime.families.may_end(task, runtime)
+    }
+
+    fn refuses_wait(task: NonNull<Header>) -> bool {
+        kin::refuses_wait(task)
+    }
 }
 
 /// Makes a job of `call`, with what it inherits, and brings it to the desk of `runtime`.
@@ -104,12 +139,13 @@ pub(crate) fn spawn<F, T>(
     call: F,
     name: Option<Box<str>>,
     spawned_at: &'static Location<'static>,
+    kin: Option<Kin>,
 ) -> TaskHandle<T>
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    launch(runtime, local::carry(call), name, spawned_at)
+    launch(runtime, local::carry(call), name, spawned_at, kin)
 }
 
 fn launch<F, T>(
@@ -117,6 +153,7 @@ fn launch<F, T>(
     call: F,
     name: Option<Box<str>>,
     spawned_at: &'static Location<'static>,
+    kin: Option<Kin>,
 ) -> TaskHandle<T>
 where
     F: FnOnce() -> T + Send + 'static,
@@ -130,9 +167,13 @@ where
     let (runnable, handle) = unsafe {
         let memory = NonNull::new(alloc(layout)).unwrap_or_else(|| handle_alloc_error(layout));
         let observation = observe(&shared.config, name);
-        let slip = Slip::new(Job { task: memory.cast(), runtime: shared.clone(), observation });
+        let slip = Slip::new(Job { task: memory.cast(), runtime: shared.clone(), observation, kin });
         emplace::<_, Jobs>(memory, Call::new(call), slip, birth)
     };
+    // SAFETY: the job is not over before it is submitted.
+    if let Some(kin) = unsafe { Job::relations(runnable.as_raw()) }.1 {
+        kin.made(runnable.task());
+    }
     submit(runtime, runnable, id);
     handle
 }
@@ -140,6 +181,10 @@ where
 /// Brings the job to the desk, or tells its owner that it is closed.
 fn submit(runtime: &Handle, task: Runnable, id: TaskId) {
     let (pool, config) = (&runtime.shared.blocking, &runtime.shared.config);
+    if runtime.shared.refuses_guests() {
+        task.cancel(true);
+        return;
+    }
     // A job that is refused is not announced, unless the desk is closed in between.
     let hook = config.hooks.on_task_spawn.as_ref().filter(|_| pool.desk.is_open());
     if let Some(hook) = hook {
@@ -178,7 +223,7 @@ fn observe(config: &Config, name: Option<Box<str>>) -> Option<Box<Observation>> 
     (name.is_some() || config.observe).then(|| {
         let born = config.clock.now().as_nanos() as u64;
         let (polls, busy) = (AtomicU64::new(0), AtomicU64::new(0));
-        Box::new(Observation { name, home: None, polls, busy, born })
+        Box::new(Observation { name, home: None, polls, busy, born, kin: None })
     })
 }
 
@@ -186,12 +231,4 @@ fn observe(config: &Config, name: Option<Box<str>>) -> Option<Box<Observation>> 
 pub(crate) fn observation(task: &TaskRef) -> Option<&Observation> {
     // SAFETY: the kind says which host it lives in.
     (task.kind() == Jobs::KIND).then(|| unsafe { task.extra::<Jobs>() }.job.observation()).flatten()
-}
-
-/// A job in the words of a report.
-pub(super) fn describe(task: &TaskRef) -> String {
-    match task.name() {
-        Some(name) => format!("{name:?}, {task:?}"),
-        None => format!("{task:?}"),
-    }
 }

@@ -50,7 +50,10 @@ pub(crate) fn is_on_thread_of(runtime: &Shared) -> bool {
 /// from now on: whoever is woken may bring the next job, which then needs no other thread.
 pub(super) fn is_free(task: NonNull<Header>) {
     with_post(|post| {
-        if post.current.get() == Some(task) {
+        let asked = post.next.take();
+        if asked.is_some() {
+            post.next.set(asked);
+        } else if post.current.get() == Some(task) {
             post.next.set(Some(post.desk().next(&post.seat)));
         }
         None::<()>
@@ -112,7 +115,10 @@ impl Post<'_> {
         in_hand.fetch_add(1, SeqCst);
         match task.run() {
             Ran::Done => {}
-            Ran::Idle | Ran::Woken(_) | Ran::Yielded(_) => unreachable!("a job is over after one poll"),
+            // Its closure is over, and it waits for its children; that needs no thread.
+            Ran::Idle => {}
+            Ran::Woken(task) => task.schedule(),
+            Ran::Yielded(_) => unreachable!("a job is over after one poll"),
         }
         in_hand.fetch_sub(1, SeqCst);
         self.current.set(None);

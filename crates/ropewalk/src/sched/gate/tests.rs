@@ -36,7 +36,7 @@ impl Pool {
 
     /// As `Pool::admit` and `Pool::inject`.
     fn spawn(&self, number: usize) -> bool {
-        let admitted = self.gate.enter();
+        let admitted = self.gate.enter(|| false);
         if admitted {
             self.queue.push(self.ledger.issue(number));
             self.unpark_all();
@@ -95,7 +95,7 @@ fn model_an_accepted_task_is_never_left_behind() {
         assert!(pool.queue.is_empty(), "the worker left before an accepted task");
         pool.ledger.settle();
         assert_eq!(pool.live(), 0);
-        assert!(!pool.gate.enter() || !admitted, "a closed gate lets nobody in");
+        assert!(!pool.gate.enter(|| false) || !admitted, "a closed gate lets nobody in");
     });
 }
 
@@ -146,13 +146,27 @@ fn model_live_is_never_too_low() {
 #[test]
 fn the_gate_counts_and_closes() {
     let gate = Gate::new();
-    assert!(gate.enter() && gate.enter());
+    assert!(gate.enter(|| false) && gate.enter(|| false));
     assert_eq!((gate.phase(), gate.live([].iter())), (Phase::Open, 2));
     gate.leave();
     gate.advance(Phase::Closing);
-    assert!(!gate.enter());
+    assert!(!gate.enter(|| false));
     assert_eq!((gate.phase(), gate.live([].iter())), (Phase::Closing, 1));
     gate.advance(Phase::Closed);
-    assert!(!gate.enter());
+    assert!(!gate.enter(|| false));
     assert_eq!((gate.phase(), gate.live([].iter())), (Phase::Closed, 1));
+}
+
+/// A runtime that waits for its tasks lets in only what they bring.
+#[cfg(not(any(loom, shuttle)))]
+#[test]
+fn a_draining_gate_knows_its_own() {
+    let gate = Gate::new();
+    assert!(!gate.is_draining() && gate.enter(|| unreachable!("an open gate asks nobody")));
+    gate.drain();
+    assert!(gate.is_draining() && !gate.enter(|| false) && gate.enter(|| true));
+    assert_eq!((gate.phase(), gate.live([].iter())), (Phase::Open, 2));
+    gate.advance(Phase::Closing);
+    assert!(!gate.enter(|| true));
+    assert_eq!((gate.phase(), gate.live([].iter())), (Phase::Closing, 2));
 }

@@ -35,8 +35,12 @@ impl Worker {
             Status::Active => self.retiring.set(false),
             _ => {}
         }
-        if self.pool.phase() != Phase::Open && !self.closing.replace(true) {
+        let closing = self.pool.phase() != Phase::Open;
+        if closing && !self.closing.replace(true) {
             self.pool.acknowledge_closing();
+        }
+        if (closing || self.pool.is_draining()) && !self.winding_down.replace(true) {
+            self.pool.one_ended(); // on behalf of what ended here before this was seen
         }
     }
 

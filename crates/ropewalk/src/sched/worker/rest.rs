@@ -39,6 +39,15 @@ impl Worker {
         self.sleep_by(|| self.sleep_in_parker());
     }
 
+    /// Sleeps with the thread, at most that long.
+    pub(crate) fn sleep_at_most(&self, limit: Option<Duration>) {
+        self.sleep_by(|| match limit {
+            Some(limit) => self.nap(limit),
+            None => self.sleep_in_parker(),
+        });
+        self.until_look.set(0); // it may have been a deadline
+    }
+
     /// Sleeps as a guest: this worker is driven by something that runs on `host`, which goes on with other work.
     pub(crate) fn sleep_at(&self, host: &Worker) {
         self.sleep_by(|| {
