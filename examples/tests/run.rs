@@ -33,6 +33,7 @@ run! {
     replay: ["seed 1: ", "20 seeds gave"];
     task_locals: ["ann: task, job, thread and strand saw trace-1", "the task local USER is not set here"];
     threads: ["primes below 20,000: 2262", "longest word: manila", "panicked: digits", "affinity: 1000 is not possible"];
+    timeouts: ["attempt 2: the timeout was over", "an answer after 71s", "on the beat: 180s", "real time: true"];
     wait_anywhere: ["on a thread:      6", "inside a poll:    6", "on a strand:      6"];
 }
 

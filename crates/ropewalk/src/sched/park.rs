@@ -88,6 +88,7 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
+    #[cfg(test)]
     pub(crate) const NONE: Self = Self { wake_at: NEVER, timeout: None };
 
     /// So much later.

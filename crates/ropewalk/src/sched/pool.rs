@@ -50,6 +50,8 @@ pub(crate) struct Pool {
     pub(super) this: Weak<Pool>,
     /// Called by a clock that is moved; made when first needed.
     pub(super) clock_moved: OnceLock<Waker>,
+    /// The clock would have jumped, but for work elsewhere: its end is looked for. See `timers.rs`.
+    pub(super) may_skip_soon: AtomicBool,
     pub(crate) depot: Depot,
     pub(crate) census: Lock<Census>,
     stations: Box<[OnceLock<Arc<Station>>]>,
@@ -81,6 +83,7 @@ impl Pool {
             timers: Lease::new(this.clone(), config.clock.id()),
             this: this.clone(),
             clock_moved: OnceLock::new(),
+            may_skip_soon: AtomicBool::new(false),
             depot: Depot::new(),
             census: Lock::new(Census::default()),
             stations: (0..most_workers).map(|_| OnceLock::new()).collect(),

@@ -7,10 +7,15 @@ use super::station::Station;
 use super::worker::Worker;
 use crate::drive::time::{Bell, Entry, Shard};
 use crate::wait::wait_shielded;
+use ropewalk_core::prim::real::Ordering::Relaxed;
 use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::task::{Poll, Wake, Waker};
 use std::time::Duration;
+
+/// How often a runtime whose clock stands still looks whether what goes on elsewhere, in threads, is over. Nobody tells it:
+/// that would cost every runtime something.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 impl Pool {
     /// The shards of all workers there ever were, and that of the threads outside.
@@ -28,14 +33,15 @@ impl Pool {
         let clock = &self.config.clock;
         clock.watch(|| self.clock_moved()); // before the clock is read
         let wake_at = self.first_deadline();
-        if wake_at == NEVER {
-            return Limit::NONE;
-        }
-        let timeout = match wake_at.saturating_sub(clock.nanos()) {
-            0 => Some(Duration::ZERO),
-            span => clock.real_time(span),
+        let timeout = match wake_at {
+            NEVER => None,
+            _ => match wake_at.saturating_sub(clock.nanos()) {
+                0 => Some(Duration::ZERO),
+                span => clock.real_time(span),
+            },
         };
-        Limit { wake_at, timeout }
+        let soon = self.may_skip_soon.swap(false, Relaxed).then_some(LOOK_AGAIN);
+        Limit { wake_at, timeout: timeout.into_iter().chain(soon).min() }
     }
 
     fn clock_moved(&self) -> &Waker {
@@ -56,10 +62,14 @@ impl Pool {
             return false;
         }
         let pools = self.runtime.pools();
-        let idle = pools.iter().all(|pool| pool.hosted || pool.is_asleep());
+        let beside = pools.iter().filter(|pool| !pool.hosted);
+        let idle = beside.clone().all(|pool| pool.is_asleep()) && self.runtime.blocking.is_idle();
         let first = pools.iter().map(|pool| pool.first_deadline()).min().unwrap_or(NEVER);
-        let idle = idle && self.runtime.blocking.is_idle() && still_nothing();
-        idle && first != NEVER && clock.skip_to(first)
+        if idle && first != NEVER && still_nothing() && clock.skip_to(first) {
+            return true;
+        }
+        self.may_skip_soon.store(!idle || beside.count() > 0, Relaxed);
+        false
     }
 
     /// Sleeps on a worker of another runtime, whose timers see to ours.

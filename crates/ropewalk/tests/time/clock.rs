@@ -122,19 +122,40 @@ fn equal_deadlines_fire_in_the_order_of_registration() {
 /// A job of the blocking pool goes by real time: the clock does not jump over it.
 #[test]
 fn the_clock_waits_for_blocking_jobs() {
-    let runtime = Runtime::builder().paused(true).build().unwrap();
-    for _ in 0..100 {
-        runtime.block_on(async {
-            let from = Instant::now();
-            let alarm = spawn(sleep(HOUR));
-            let job = ropewalk::spawn_blocking(|| std::thread::sleep(Duration::from_micros(200)));
-            job.await.unwrap();
-            assert_eq!(from.elapsed(), Duration::ZERO);
-            assert!(!alarm.is_finished());
-            alarm.await.unwrap();
-            assert_eq!(from.elapsed(), HOUR);
-        });
-    }
+    guarded("blocking jobs", || {
+        let runtime = Runtime::builder().paused(true).build().unwrap();
+        for _ in 0..100 {
+            runtime.block_on(async {
+                let from = Instant::now();
+                let alarm = spawn(sleep(HOUR));
+                let job = ropewalk::spawn_blocking(|| std::thread::sleep(Duration::from_micros(200)));
+                job.await.unwrap();
+                assert_eq!(from.elapsed(), Duration::ZERO);
+                assert!(!alarm.is_finished());
+                alarm.await.unwrap();
+                assert_eq!(from.elapsed(), HOUR);
+            });
+        }
+    });
+}
+
+/// A pool with threads beside a paused one: its timers go by the same clock, which jumps when both have nothing to do.
+#[test]
+fn the_clock_jumps_for_the_pools_beside_it_too() {
+    guarded("side pool", || {
+        let runtime = Runtime::builder().paused(true).build().unwrap();
+        let side = ropewalk::Pool::builder().name("side").workers(2).build(&runtime.handle()).unwrap();
+        for _ in 0..50 {
+            let from = runtime.block_on(async { Instant::now() });
+            let there = side.spawn(async {
+                sleep(HOUR).await;
+                std::thread::sleep(Duration::from_micros(100));
+                Instant::now()
+            });
+            let reached = runtime.block_on(there).unwrap();
+            assert_eq!(reached - from, HOUR);
+        }
+    });
 }
 
 #[test]
@@ -261,4 +282,11 @@ fn what_does_not_go_with_paused_is_refused_by_name() {
     assert!(refused(Runtime::builder().clock(ManualClock::new())).contains("ManualClock::skipping"));
     assert!(Runtime::builder().worker_threads(0).paused(true).build().is_ok());
     assert!(Runtime::builder().paused(false).build().is_ok());
+}
+
+#[ropewalk::test(paused)]
+async fn the_test_macro_gives_a_paused_clock() {
+    let from = Instant::now();
+    sleep(HOUR).await;
+    assert_eq!(from.elapsed(), HOUR);
 }
