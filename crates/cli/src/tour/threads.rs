@@ -46,12 +46,11 @@ impl Stop for Threads {
         let cores = std::thread::available_parallelism().map_or(1, |count| count.get());
         guide.phase("the product on threads", job.progress());
         let there = job.clone();
-        let threads =
-            show.beside("the product on threads", |runtime| runtime.spawn(there.on_threads(cores)))?;
+        let threads = show.beside("product on threads", |runtime| runtime.spawn(there.on_threads(cores)))?;
         guide.phase("the product in a task", job.progress());
         let there = job.clone();
         let inside = async move { Ok(there.compute(0, 1)) };
-        let inside = show.beside("the product in a task", |runtime| runtime.spawn(inside))?;
+        let inside = show.beside("product in a task", |runtime| runtime.spawn(inside))?;
         guide.pause();
         Ok(show.finish(threads, inside))
     }
@@ -137,7 +136,7 @@ impl Show {
             Column::new("beside", "beside"),
             Column::new("took_ns", "took"),
             Column::new("ticks", "ticks"),
-            Column::new("late_median_ns", "late, median"),
+            Column::new("late_median_ns", "median late"),
             Column::new("late_p99_ns", "p99"),
             Column::new("late_worst_ns", "worst"),
         ];
