@@ -6,7 +6,7 @@
 //!
 //! * The pool starts empty, or with `blocking_threads`' minimum if that was asked for, grows while jobs wait and nobody is
 //!   idle, and shrinks to the minimum when threads have been idle for `blocking_keep_alive`. Whoever leaves jobs waiting
-//!   starts the next thread, one at a time: the submitter the first one, then each new thread the next.
+//!   wakes or starts the next thread, one at a time: the submitter the first one, then each thread the next.
 //! * A queued job that is cancelled leaves the queue at once; its closure is dropped by whoever cancels it. A job that runs
 //!   is never interrupted: it may ask `task::is_cancelled`.
 //! * A thread is at the desk again before it wakes who waits for its job. So a task that starts one job after the other

@@ -1,57 +1,60 @@
 //! The desk of the blocking pool: where jobs meet threads. Everything is decided under its one lock.
 //!
 //! ```text
-//!             submit: a thread is idle                         release
-//!   outside ─────────────────────────────────────▶ assigned ───────────▶ outside
-//!      ▲  │                                            ▲
-//!      │  └───submit───▶ queue ────────choose──────────┘
-//!      └─────────────────┘
-//!        withdraw, close, a start that failed
+//!             submit           choose              next
+//!   outside ──────────▶ queue ────────▶ assigned ────────▶ outside
+//!      ▲                  │
+//!      └──────────────────┘ withdraw, close, a start that failed
 //! ```
 //!
 //! Submitter (`submit`), under the lock:
 //!
 //! 1. closed: refuse
-//! 2. a thread is idle: take the one that came last off the list, assign the job to it, put it into its seat; unlock;
-//!    **unpark** it
-//! 3. else queue the job; if no thread is starting and there may be more, count one as starting; unlock; start it
+//! 2. queue the job
+//! 3. *call*: if jobs are queued and no thread is coming, take the thread that became idle last off the list, mark its seat
+//!    and count it as coming; if none is idle and there may be more, count a new one. Unlock; **unpark** the one, or start
+//!    the other
 //!
-//! Thread (`arrive`, `next`), under the lock:
+//! Thread (`arrive`, `next`, `look_again`), under the lock:
 //!
-//! 1. it was starting: it no longer is. It had a job: that one leaves the desk
+//! 1. it was coming: it no longer is. It had a job: that one leaves the desk
 //! 2. closed: leave, counted out
-//! 3. a job is queued: take the oldest; if more are queued, no thread is starting and there may be more, count one as
-//!    starting; unlock; start it (so growing is a chain, and no one thread pays for it); run the job; go to 1
-//! 4. else join the list of idle threads; unlock; **park** until there is a job in the seat, or time is up
-//! 5. (`look_again`) time is up, or woken without a job: lock; still in the list: stay, or take itself off, leave, counted
-//!    out; no longer in the list: somebody took it off, so there is a job in the seat, or the desk is closed
+//! 3. a job is queued: take the oldest; *call*; run the job; go to 1
+//! 4. else join the list of idle threads; unlock; **park** until the seat is marked, or time is up; lock
+//! 5. still in the list and time is not up: go on parking. Still in it: take itself off. If time is up, the queue is empty
+//!    and there are more threads than need to stay: leave, counted out. Else go to 1
+//!
+//! So threads are woken and started in a chain, each by the one before it, only as many as find something to do, and a
+//! worker that brings a thousand jobs pays for one wake-up.
 //!
 //! Invariants:
 //!
-//! * **B1** A job is in one place: in the queue; or assigned to one thread, from the step that gave it until that thread
-//!   comes back; or outside. Its slip says whether it is queued. All of that changes under the lock only.
-//! * **B2** While a thread is idle, the queue is empty: threads become idle when it is (4), and jobs go to idle threads
-//!   first (2).
-//! * **B3** While a job is queued, a thread is alive that is not idle, or one is starting: a thread leaves only when the
-//!   queue is empty or the desk closed (2 and 5, by B2), and a failed start that leaves no thread hands the queue back.
-//! * **B4** `threads` counts the starting ones. Each start ends in `arrive` or in `failed`.
+//! * **B1** A job is in one place: in the queue; or assigned to one thread, from step 3 until that thread comes back; or
+//!   outside. Its slip says whether it is queued. All of that changes under the lock only.
+//! * **B2** Whenever the lock is free and a job is queued, a thread is coming, or none is idle: whoever adds a job or takes
+//!   one calls, so does a start that failed, and a thread becomes idle only when the queue is empty.
+//! * **B3** While a job is queued, there is a thread that is busy or coming: by B2, and because a thread leaves an open desk
+//!   only when the queue is empty (5). A failed start that leaves no thread at all hands the queue back.
+//! * **B4** `threads` counts those that are starting, `coming` those that are starting or were called. Each start ends in
+//!   `arrive` or in `failed`; each call, in step 1 of the thread that was called.
 //! * **B5** A slip at the desk is valid: its job is not over before it was assigned, and whoever runs it keeps it until
 //!   after `next`.
 //!
-//! **No job is lost.** In the queue it has a thread that will come to step 1 or 3, by B3, whatever other threads do; each
-//! of them takes the oldest, so its turn comes. Given to an idle thread, it is in that thread's seat before the lock is
-//! released: a thread whose time is up at that moment finds, in step 5, that it is off the list, and looks into its seat;
-//! one that is about to park has a token by the unpark and does not sleep (`park.rs`). Leaving the list and being taken off
-//! it exclude each other, both being under the lock. **[models: `tests.rs`]**
+//! **No job is lost.** While it is queued, some thread will come to steps 1 to 3, by B3, whatever the others do; each takes
+//! the oldest, so its turn comes. A call is not lost: the thread that is called is off the list and its seat is marked before
+//! the lock is released. If its time is up at that moment, it finds in step 5 that it is off the list, does step 1 and looks
+//! at the queue; if it is about to park, it has a token by the unpark and does not sleep (`park.rs`). Leaving the list
+//! and being taken off it exclude each other, both being under the lock. **[models: `tests.rs`]**
 //!
 //! Rejected: a queue per shard with threads that look into all of them before they leave. It would save a lock that is
 //! held for some ten nanoseconds around microseconds of work, and the last look of a thread that leaves would have to be
-//! ordered against every push.
+//! ordered against every push. Rejected: putting the job into the seat of an idle thread. Each submission is then a
+//! wake-up, which costs more than the job may take.
 
 use super::super::park::ThreadParker;
 use ropewalk_core::list::{Linked, Links, List};
-use ropewalk_core::prim::real::{AtomicBool, Ordering::Relaxed};
-use ropewalk_core::prim::{AtomicPtr, Lock, LockGuard, Ordering};
+use ropewalk_core::prim::real::{AtomicBool, AtomicPtr, Ordering::Relaxed};
+use ropewalk_core::prim::{Lock, LockGuard};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 use std::task::Waker;
@@ -84,27 +87,21 @@ unsafe impl<J> Linked for Slip<J> {
 /// A thread's place: what job it has, and where it waits for one.
 pub(crate) struct Seat<J> {
     pub(crate) parker: ThreadParker,
-    /// The job that was put here while the thread was idle, until it takes it.
-    given: AtomicPtr<Slip<J>>,
+    /// The thread was called. Changed under the lock; looked at by the thread while it spins.
+    called: AtomicBool,
     /// The job that is assigned to the thread. Under the lock (B1).
     job: AtomicPtr<Slip<J>>,
 }
 
 impl<J> Seat<J> {
     pub(crate) fn new() -> Arc<Self> {
-        let nothing = || AtomicPtr::new(null_mut());
-        Arc::new(Self { parker: ThreadParker::new(), given: nothing(), job: nothing() })
+        let (called, job) = (AtomicBool::new(false), AtomicPtr::new(null_mut()));
+        Arc::new(Self { parker: ThreadParker::new(), called, job })
     }
 
-    /// Whether there is a job in it.
-    pub(crate) fn is_given(&self) -> bool {
-        !self.given.load(Ordering::Acquire).is_null()
-    }
-
-    /// The job that was put into it.
-    pub(crate) fn take(&self) -> Option<NonNull<Slip<J>>> {
-        NonNull::new(self.given.load(Ordering::Acquire))
-            .inspect(|_| self.given.store(null_mut(), Ordering::Relaxed))
+    /// Whether the thread is wanted at the desk. The desk knows for sure.
+    pub(crate) fn is_called(&self) -> bool {
+        self.called.load(Relaxed)
     }
 }
 
@@ -143,7 +140,7 @@ pub(crate) enum Next<J> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) threads: usize,
-    pub(crate) starting: usize,
+    pub(crate) coming: usize,
     pub(crate) queued: usize,
     pub(crate) assigned: usize,
     pub(crate) started: u64,
@@ -192,15 +189,8 @@ impl<J> Desk<J> {
         if !state.open {
             return Submitted::Refused;
         }
-        if let Some(seat) = state.idle.pop() {
-            state.assign(&seat, slip);
-            seat.given.store(slip.as_ptr(), Ordering::Release);
-            drop(state);
-            seat.parker.unpark();
-            return Submitted::Accepted(None);
-        }
         state.enqueue(slip);
-        Submitted::Accepted(state.start_if_wanted(self.most))
+        Submitted::Accepted(self.call(state))
     }
 
     /// Takes a job back. False: it is not in the queue (any more).
@@ -229,7 +219,7 @@ impl<J> Desk<J> {
     /// A thread has started.
     pub(crate) fn arrive(&self, seat: &Arc<Seat<J>>) -> Next<J> {
         let mut state = self.state.lock();
-        state.tally.starting -= 1;
+        state.tally.coming -= 1;
         state.tally.started += 1;
         state.seats.push(seat.clone());
         self.choose(state, seat)
@@ -239,45 +229,46 @@ impl<J> Desk<J> {
     pub(crate) fn failed(&self, start: Start) -> Unrun<J> {
         let Start(()) = start;
         let mut state = self.state.lock();
-        state.tally.starting -= 1;
+        state.tally.coming -= 1;
         state.tally.threads -= 1;
         state.tally.failed += 1;
-        let unrun = if state.tally.threads == 0 { state.hand_back() } else { Unrun(List::new()) };
-        self.tell(state);
-        unrun
+        if state.tally.threads == 0 {
+            let unrun = state.hand_back();
+            self.tell(state);
+            return unrun;
+        }
+        self.wake_one(state); // jobs may have come that relied on the start
+        Unrun(List::new())
     }
 
     /// A thread has done its job, whose slip leaves the desk, and asks for the next.
     pub(crate) fn next(&self, seat: &Arc<Seat<J>>) -> Next<J> {
         let mut state = self.state.lock();
-        seat.job.store(null_mut(), Ordering::Relaxed);
+        seat.job.store(null_mut(), Relaxed);
         state.tally.assigned -= 1;
         state.tally.done += 1;
         self.choose(state, seat)
     }
 
-    /// An idle thread was woken without finding a job in its seat, or `time_is_up`. `None`: it stays where it is.
+    /// An idle thread is awake: called, or because `time_is_up`, or for no reason. `None`: it stays where it is.
     pub(crate) fn look_again(&self, seat: &Arc<Seat<J>>, time_is_up: bool) -> Option<Next<J>> {
         let mut state = self.state.lock();
         match state.idle.iter().position(|idle| Arc::ptr_eq(idle, seat)) {
-            Some(at) if time_is_up && state.tally.threads > self.least => {
-                state.idle.remove(at);
-                Some(self.leave(state, seat))
-            }
-            Some(_) => None,
-            // It was taken off the list: for a job, which is in the seat, or because the desk was closed.
-            None => Some(match seat.take() {
-                Some(slip) => Next::Run(slip, None),
-                None => self.leave(state, seat),
-            }),
+            Some(_) if !time_is_up => return None,
+            Some(at) => drop(state.idle.remove(at)),
+            None if seat.called.swap(false, Relaxed) => state.tally.coming -= 1,
+            None => {} // the desk was closed
         }
+        let may_leave = time_is_up && state.tally.threads > self.least;
+        let leaves = may_leave && state.tally.queued == 0;
+        Some(if leaves { self.leave(state, seat) } else { self.choose(state, seat) })
     }
 
     /// No more jobs: what is queued comes back, idle threads leave, the others when they have done their jobs.
     pub(crate) fn close(&self) -> Unrun<J> {
         let mut state = self.state.lock();
         state.open = false;
-        let unrun = state.hand_back();
+        let unrun = state.hand_back(); // the caller tells their owners
         let idle = std::mem::take(&mut state.idle);
         self.tell(state);
         idle.iter().for_each(|seat| seat.parker.unpark());
@@ -296,7 +287,7 @@ impl<J> Desk<J> {
     /// Visits every job at the desk, the assigned ones first. `visit` runs under the lock.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(&J)) {
         let state = self.state.lock();
-        let assigned = state.seats.iter().filter_map(|seat| NonNull::new(seat.job.load(Ordering::Relaxed)));
+        let assigned = state.seats.iter().filter_map(|seat| NonNull::new(seat.job.load(Relaxed)));
         for slip in assigned.chain(state.queue.iter()) {
             // SAFETY: B5.
             visit(&unsafe { slip.as_ref() }.job);
@@ -320,12 +311,35 @@ impl<J> Desk<J> {
         }
         if let Some(slip) = state.dequeue() {
             state.assign(seat, slip);
-            return Next::Run(slip, state.start_if_wanted(self.most));
+            return Next::Run(slip, self.call(state));
         }
         state.idle.push(seat.clone());
         let may_leave = state.tally.threads > self.least;
         self.tell(state);
         Next::Wait(may_leave)
+    }
+
+    /// Unlocks, and calls a thread if jobs wait and none is coming: wakes an idle one, or has one started.
+    fn call(&self, mut state: LockGuard<'_, State<J>>) -> Option<Start> {
+        let Tally { threads, coming, queued, .. } = state.tally;
+        if state.idle.is_empty() {
+            return (queued > 0 && coming == 0 && threads < self.most).then(|| state.start());
+        }
+        self.wake_one(state);
+        None
+    }
+
+    /// Unlocks, and wakes an idle thread if jobs wait and none is coming.
+    fn wake_one(&self, mut state: LockGuard<'_, State<J>>) {
+        if state.tally.queued == 0 || state.tally.coming > 0 {
+            return;
+        }
+        if let Some(seat) = state.idle.pop() {
+            state.tally.coming += 1;
+            seat.called.store(true, Relaxed);
+            drop(state);
+            seat.parker.unpark();
+        }
     }
 
     fn leave(&self, mut state: LockGuard<'_, State<J>>, seat: &Arc<Seat<J>>) -> Next<J> {
@@ -367,20 +381,14 @@ impl<J> State<J> {
     }
 
     fn assign(&mut self, seat: &Seat<J>, slip: NonNull<Slip<J>>) {
-        seat.job.store(slip.as_ptr(), Ordering::Relaxed);
+        seat.job.store(slip.as_ptr(), Relaxed);
         self.tally.assigned += 1;
     }
 
     fn start(&mut self) -> Start {
         self.tally.threads += 1;
-        self.tally.starting += 1;
+        self.tally.coming += 1;
         Start(())
-    }
-
-    /// Jobs wait, nobody is about to come for them, and there may be more threads.
-    fn start_if_wanted(&mut self, most: usize) -> Option<Start> {
-        let Tally { threads, starting, queued, .. } = self.tally;
-        (queued > 0 && starting == 0 && threads < most).then(|| self.start())
     }
 
     fn hand_back(&mut self) -> Unrun<J> {

@@ -133,25 +133,18 @@ impl Post<'_> {
 
     /// Waits for a job; if it `may_leave`, not longer than the keep-alive.
     fn wait(&self, may_leave: bool) -> Next<Job> {
-        if !self.seat.is_given() {
+        if !self.seat.is_called() {
             self.spin();
         }
         let keep_alive = self.runtime.shared.config.blocking.keep_alive;
         // A time that the clock cannot hold is none.
-        let mut until = if may_leave { Instant::now().checked_add(keep_alive) } else { None };
+        let until = if may_leave { Instant::now().checked_add(keep_alive) } else { None };
         loop {
-            if let Some(slip) = self.seat.take() {
-                return Next::Run(slip, None);
-            }
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             let time_is_up = left.is_some_and(|left| left.is_zero());
-            if (time_is_up || self.seat.parker.park(left))
-                && let Some(next) = self.desk().look_again(&self.seat, time_is_up)
-            {
+            let awake = time_is_up || self.seat.is_called() || self.seat.parker.park(left);
+            if awake && let Some(next) = self.desk().look_again(&self.seat, time_is_up) {
                 return next;
-            }
-            if time_is_up {
-                until = None; // it is one of those that stay
             }
         }
     }
@@ -164,7 +157,7 @@ impl Post<'_> {
         }
         let Some(_right) = pool.spinner.try_take() else { return };
         pool.spins.add_shared(1);
-        if self.credit.spin(|| self.seat.is_given()) {
+        if self.credit.spin(|| self.seat.is_called()) {
             pool.spin_hits.add_shared(1);
         }
     }
