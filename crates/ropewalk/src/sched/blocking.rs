@@ -9,8 +9,9 @@
 //!   wakes or starts the next thread, one at a time: the submitter the first one, then each thread the next.
 //! * A queued job that is cancelled leaves the queue at once; its closure is dropped by whoever cancels it. A job that runs
 //!   is never interrupted: it may ask `task::is_cancelled`.
-//! * A thread is at the desk again before it wakes who waits for its job. So a task that starts one job after the other
-//!   finds the thread of the last one idle.
+//! * A thread is at the desk again before it wakes who waits for its job. So a task that awaits one job after the other
+//!   finds the thread of the last one idle. (Not before it publishes the result: what nobody takes is dropped after that, and
+//!   a thread in somebody's destructor must not count as idle.)
 //! * No thread to be had: with others alive the job waits for them; with none its owner gets `TaskError::NoThread`.
 
 mod desk;

@@ -92,9 +92,11 @@ fn the_pool_shrinks_to_its_minimum() {
     }
 }
 
-/// By default it starts empty; one job after the other needs one thread, also when the next comes at once.
+/// By default it starts empty. One job after the other needs one thread, also when the next comes at once: a thread is back
+/// before it wakes who waits. If nobody waits yet when a job ends, the next may come before the thread is back, and then
+/// there is a second one; but never a third.
 #[test]
-fn one_job_after_the_other_needs_one_thread() {
+fn one_job_after_the_other_needs_two_threads_at_most() {
     for kind in KINDS {
         kit::guarded(format!("{kind:?}"), || {
             let runtime = kind.build();
@@ -105,7 +107,8 @@ fn one_job_after_the_other_needs_one_thread() {
                     assert_eq!(there.spawn_blocking(move || number).await.unwrap(), number);
                 }
             });
-            assert_eq!(runtime.metrics().blocking.started, 1);
+            let started = runtime.metrics().blocking.started;
+            assert!((1..=2).contains(&started), "{started} threads");
         });
     }
 }
