@@ -55,6 +55,7 @@ impl Style {
         match value {
             Value::Count(count) => grouped(*count),
             Value::Rate(rate) => scaled(*rate, 1000.0, &["/s", "k/s", "M/s", "G/s"]),
+            Value::Nanos(nanos) if *nanos >= 2.0 * DAY => scaled(*nanos / DAY, 1000.0, &["days"]),
             Value::Nanos(nanos) => scaled(*nanos, 1000.0, &["ns", self.pick("µs", "us"), "ms", "s"]),
             Value::Bytes(bytes) => scaled(*bytes, 1024.0, &["B", "KiB", "MiB", "GiB"]),
             Value::Ratio(ratio) => format!("{ratio:.3}"),
@@ -63,6 +64,8 @@ impl Style {
         }
     }
 }
+
+const DAY: f64 = 24.0 * 3600.0 * 1e9;
 
 /// Three digits, and the largest unit that leaves something before the point.
 fn scaled(value: f64, step: f64, units: &[&str]) -> String {
@@ -122,9 +125,13 @@ mod tests {
             Value::Rate(12_345_678.0),
             Value::Bytes(56.0),
             Value::Bytes(3.0 * 1024.0 * 1024.0),
+            Value::Nanos(364.9 * 24.0 * 3600.0 * 1e9),
         ];
         let shown = values.each_ref().map(|value| Style::PLAIN.value(value));
-        assert_eq!(shown, ["7.65 ns", "45.7 us", "2.00 s", "2000 s", "12.3 M/s", "56.0 B", "3.00 MiB"]);
+        assert_eq!(
+            shown,
+            ["7.65 ns", "45.7 us", "2.00 s", "2000 s", "12.3 M/s", "56.0 B", "3.00 MiB", "365 days"]
+        );
     }
 
     #[test]

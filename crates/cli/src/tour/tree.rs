@@ -37,7 +37,7 @@ impl Stop for Tree {
             Column::new("grown_each_ns", "grown, each"),
             Column::new("cancelled_each_ns", "cancelled, each"),
             Column::new("took_ns", "all in"),
-            Column::new("left", "left when the root's handle was done"),
+            Column::new("left", "left at its end"),
         ];
         let mut table =
             Table::new("A tree of waiting tasks, four children each, cancelled at its root", columns);
