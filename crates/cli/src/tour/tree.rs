@@ -37,10 +37,12 @@ impl Stop for Tree {
             Column::new("grown_each_ns", "grown, each"),
             Column::new("cancelled_each_ns", "cancelled, each"),
             Column::new("took_ns", "all in"),
-            Column::new("left", "left at its end"),
+            Column::new("left", "left"),
         ];
-        let mut table =
-            Table::new("A tree of waiting tasks, four children each, cancelled at its root", columns);
+        let mut table = Table::new(
+            "Trees of waiting tasks, cancelled at the root (left: when its handle was done)",
+            columns,
+        );
         let (depth, mut left, mut told) = (guide.amount(8, 3), 0, true);
         for keeping in [Keeping::Kept, Keeping::Forgotten] {
             let fall = fell(guide, &runtime, depth, keeping);
