@@ -16,7 +16,7 @@
 //!
 //! Digits are those of a tick written to the base 64; `elapsed` is the tick up to which time has passed.
 //!
-//! - **H1** An entry lies where [`Wheel::place_of`] says, computed from its deadline and `elapsed`: at the level of the
+//! - **H1** An entry lies where `place_of` says, computed from its deadline and `elapsed`: at the level of the
 //!   highest digit in which its tick differs from `elapsed`, in the slot of its own digit there; beyond the last level in
 //!   `far`. A tick that has passed counts as `elapsed` itself.
 //! - **H2** `elapsed` moves only to a tick before the start of every occupied slot, or onto the start of the first one,
