@@ -1,10 +1,20 @@
 //! A hierarchical timing wheel: deadlines go in, what has expired comes out. It knows no clock; whoever uses it says what
 //! time it is.
 //!
-//! Deadlines are plain numbers, as a rule nanoseconds. A *tick* is `2^GRAIN` of them. There are [`LEVELS`] levels of 64
-//! slots: a slot of level 0 holds the entries of one tick, a slot of the next level those of 64 ticks, and so on. The exact
-//! deadline stays in the entry, and within a tick entries come out by it: the grain decides what the wheel costs, not how
-//! precise it is.
+//! Deadlines are plain numbers, as a rule nanoseconds. A *tick* is `2^GRAIN` of them. There are [`LEVELS`] levels of
+//! slots: a slot of level 0 holds the entries of one tick, a slot of the next level as many ticks as level 0 has slots, and
+//! so on. The exact deadline stays in the entry, and within a tick entries come out by it: the grain decides what the
+//! wheel costs, not how precise it is.
+//!
+//! | level | slots | a slot is | the level spans (`GRAIN` 13, in nanoseconds) |
+//! |---|---|---|---|
+//! | 0 | 64 | 8 us | 0.5 ms |
+//! | 1 | 256 | 0.5 ms | 134 ms |
+//! | 2 | 64 | 134 ms | 8.6 s |
+//! | 3, 4, 5 | 64 | 8.6 s, 9 min, 10 h | 9 min, 10 h, 26 days |
+//!
+//! Level 1 is the wide one: most timers of a busy program are there, what is in one of its slots is moved in one go, and
+//! narrow slots keep that short.
 //!
 //! | operation | cost |
 //! |---|---|
@@ -14,7 +24,8 @@
 //!
 //! # Invariants
 //!
-//! Digits are those of a tick written to the base 64; `elapsed` is the tick up to which time has passed.
+//! The digits of a tick are its bits in groups, one for each level ([`BITS`]); `elapsed` is the tick up to which time has
+//! passed.
 //!
 //! - **H1** An entry lies where `place_of` says, computed from its deadline and `elapsed`: at the level of the
 //!   highest digit in which its tick differs from `elapsed`, in the slot of its own digit there; beyond the last level in
@@ -49,9 +60,19 @@ use crate::prim::UnsafeCell;
 use core::fmt;
 use core::ptr::NonNull;
 
-/// How many levels of 64 slots a wheel has.
+/// How many levels a wheel has.
 pub const LEVELS: usize = 6;
-const SLOTS: usize = 64;
+/// How many bits of a tick a level looks at, and how many are below them.
+const BITS: [u32; LEVELS] = [6, 8, 6, 6, 6, 6];
+const BELOW: [u32; LEVELS] = [0, 6, 14, 20, 26, 32];
+/// Bits of a tick that are beyond the last level.
+const BEYOND: u32 = 38;
+/// The slots of all levels stand in one row, lower levels first; each 64 of them have a word of `occupied`. Which level a
+/// word belongs to, and the first word of each level.
+const LEVEL_OF: [usize; WORDS] = [0, 1, 1, 1, 1, 2, 3, 4, 5];
+const FIRST_OF: [usize; LEVELS] = [0, 1, 5, 6, 7, 8];
+const WORDS: usize = 9;
+const SLOTS: usize = 64 * WORDS;
 /// How many entries [`Wheel::next_deadline`] looks at before it settles for the start of their slot.
 const LOOK: usize = 32;
 
@@ -157,8 +178,9 @@ pub unsafe trait Timed: Linked {
 /// }
 /// assert!(wheel.is_empty());
 /// ```
-pub struct Wheel<T: Timed, const GRAIN: u32 = 15> {
-    levels: [Level<T>; LEVELS],
+pub struct Wheel<T: Timed, const GRAIN: u32 = 13> {
+    slots: [List<T>; SLOTS],
+    occupied: [u64; WORDS],
     /// Beyond the last level.
     far: List<T>,
     elapsed: u64,
@@ -167,24 +189,23 @@ pub struct Wheel<T: Timed, const GRAIN: u32 = 15> {
     len: usize,
 }
 
-struct Level<T: Timed> {
-    occupied: u64,
-    slots: [List<T>; SLOTS],
-}
-
 /// A list of the wheel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    Slot { level: usize, slot: usize },
+    Slot(usize),
     Far,
 }
+
+/// The slots of level 0 are the first.
+const LEVEL_0: core::ops::Range<usize> = 0..64;
 
 impl<T: Timed, const GRAIN: u32> Wheel<T, GRAIN> {
     /// A wheel without entries, at time zero.
     pub const fn new() -> Self {
         const { assert!(GRAIN < 64) };
         Self {
-            levels: [const { Level { occupied: 0, slots: [const { List::new() }; SLOTS] } }; LEVELS],
+            slots: [const { List::new() }; SLOTS],
+            occupied: [0; WORDS],
             far: List::new(),
             elapsed: 0,
             disorder: 0,
@@ -239,8 +260,8 @@ impl<T: Timed, const GRAIN: u32> Wheel<T, GRAIN> {
                 return None;
             };
             match place {
-                Place::Slot { level: 0, slot } => return self.pop_due(slot, start, now),
-                Place::Slot { level, slot } => self.empty_downwards(level, slot, start),
+                Place::Slot(slot) if LEVEL_0.contains(&slot) => return self.pop_due(slot, start, now),
+                Place::Slot(slot) => self.empty_downwards(slot, start),
                 Place::Far => self.bring_near(now_tick),
             }
         }
@@ -253,11 +274,11 @@ impl<T: Timed, const GRAIN: u32> Wheel<T, GRAIN> {
     pub fn next_deadline(&mut self) -> Option<u64> {
         let (place, start) = self.first()?;
         let list = match place {
-            Place::Slot { level: 0, slot } => {
+            Place::Slot(slot) if LEVEL_0.contains(&slot) => {
                 self.sort(slot);
-                return self.levels[0].slots[slot].front().map(|node| self.deadline_of(node));
+                return self.slots[slot].front().map(|node| self.deadline_of(node));
             }
-            Place::Slot { level, slot } => &self.levels[level].slots[slot],
+            Place::Slot(slot) => &self.slots[slot],
             Place::Far => &self.far,
         };
         let mut seen = 0;
@@ -269,24 +290,28 @@ impl<T: Timed, const GRAIN: u32> Wheel<T, GRAIN> {
     /// Where an entry of that tick lies (H1).
     fn place_of(&self, tick: u64) -> Place {
         let tick = tick.max(self.elapsed);
-        let level = (63 - (tick ^ self.elapsed | 1).leading_zeros()) as usize / 6;
-        if level >= LEVELS {
-            return Place::Far;
-        }
-        Place::Slot { level, slot: (tick >> (6 * level)) as usize % SLOTS }
+        let level = match 63 - (tick ^ self.elapsed | 1).leading_zeros() {
+            0..6 => 0,
+            6..14 => 1,
+            highest if highest < BEYOND => 2 + (highest as usize - 14) / 6,
+            _ => return Place::Far,
+        };
+        let digit = (tick >> BELOW[level]) as usize & ((1 << BITS[level]) - 1);
+        Place::Slot(64 * FIRST_OF[level] + digit)
     }
 
     /// The first list with something in it, and the tick at which it starts (H3).
     fn first(&self) -> Option<(Place, u64)> {
-        for (level, at) in self.levels.iter().enumerate() {
-            if at.occupied != 0 {
-                let slot = at.occupied.trailing_zeros() as usize;
-                let above = self.elapsed >> (6 * level + 6) << (6 * level + 6);
-                return Some((Place::Slot { level, slot }, above | (slot as u64) << (6 * level)));
+        for (word, occupied) in self.occupied.iter().enumerate() {
+            if *occupied != 0 {
+                let (level, slot) = (LEVEL_OF[word], 64 * word + occupied.trailing_zeros() as usize);
+                let above = BELOW[level] + BITS[level];
+                let digit = (slot - 64 * FIRST_OF[level]) as u64;
+                return Some((Place::Slot(slot), self.elapsed >> above << above | digit << BELOW[level]));
             }
         }
         // Entries there differ from `elapsed` above the last level, so this does not overflow.
-        let beyond = |_| (Place::Far, ((self.elapsed >> (6 * LEVELS)) + 1) << (6 * LEVELS));
+        let beyond = |_| (Place::Far, ((self.elapsed >> BEYOND) + 1) << BEYOND);
         self.far.front().map(beyond)
     }
 
@@ -298,12 +323,12 @@ impl<T: Timed, const GRAIN: u32> Wheel<T, GRAIN> {
     unsafe fn put(&mut self, node: NonNull<T>) {
         let tick = self.tick_of(node);
         let list = match self.place_of(tick) {
-            Place::Slot { level, slot } => {
-                if level == 0 && !self.may_follow(slot, node) {
+            Place::Slot(slot) => {
+                if LEVEL_0.contains(&slot) && !self.may_follow(slot, node) {
                     self.disorder |= 1 << slot;
                 }
-                self.levels[level].occupied |= 1 << slot;
-                &mut self.levels[level].slots[slot]
+                self.occupied[slot / 64] |= 1 << (slot % 64);
+                &mut self.slots[slot]
             }
             Place::Far => &mut self.far,
         };
@@ -313,23 +338,23 @@ impl<T: Timed, const GRAIN: u32> Wheel<T, GRAIN> {
 
     /// Whether a slot of level 0 that is in order stays so with `node` at its end.
     fn may_follow(&self, slot: usize, node: NonNull<T>) -> bool {
-        let last = self.levels[0].slots[slot].back();
+        let last = self.slots[slot].back();
         last.is_none_or(|last| self.deadline_of(last) <= self.deadline_of(node))
     }
 
     fn take_out(&mut self, node: NonNull<T>, place: Place) {
         let list = match place {
-            Place::Slot { level, slot } => &mut self.levels[level].slots[slot],
+            Place::Slot(slot) => &mut self.slots[slot],
             Place::Far => &mut self.far,
         };
         // SAFETY: a registered entry is in the list of its place (H1) and valid (H6).
         let was_there = unsafe { list.remove(node) };
         assert!(was_there, "a registered entry is where its deadline says");
-        if let Place::Slot { level, slot } = place
+        if let Place::Slot(slot) = place
             && list.is_empty()
         {
-            self.levels[level].occupied &= !(1 << slot); // H4
-            if level == 0 {
+            self.occupied[slot / 64] &= !(1 << (slot % 64)); // H4
+            if LEVEL_0.contains(&slot) {
                 self.disorder &= !(1 << slot);
             }
         }
@@ -340,16 +365,16 @@ impl<T: Timed, const GRAIN: u32> Wheel<T, GRAIN> {
     fn pop_due(&mut self, slot: usize, start: u64, now: u64) -> Option<NonNull<T>> {
         self.elapsed = start; // H2
         self.sort(slot);
-        let first = self.levels[0].slots[slot].front().filter(|first| self.deadline_of(*first) <= now)?;
-        self.take_out(first, Place::Slot { level: 0, slot });
+        let first = self.slots[slot].front().filter(|first| self.deadline_of(*first) <= now)?;
+        self.take_out(first, Place::Slot(slot));
         Some(first)
     }
 
     /// Time has come to a slot of a higher level: its entries go to the levels below, in their order.
-    fn empty_downwards(&mut self, level: usize, slot: usize, start: u64) {
+    fn empty_downwards(&mut self, slot: usize, start: u64) {
         self.elapsed = start;
-        self.levels[level].occupied &= !(1 << slot);
-        let mut entries = self.levels[level].slots[slot].take();
+        self.occupied[slot / 64] &= !(1 << (slot % 64));
+        let mut entries = self.slots[slot].take();
         self.put_all(&mut entries);
     }
 
@@ -372,7 +397,7 @@ impl<T: Timed, const GRAIN: u32> Wheel<T, GRAIN> {
     /// Puts the entries of a level-0 slot in the order of their deadlines.
     fn sort(&mut self, slot: usize) {
         if self.disorder >> slot & 1 == 1 {
-            sort::by_deadline(&mut self.levels[0].slots[slot]);
+            sort::by_deadline(&mut self.slots[slot]);
             self.disorder &= !(1 << slot);
         }
     }
@@ -395,16 +420,16 @@ impl<T: Timed, const GRAIN: u32> Wheel<T, GRAIN> {
     pub fn assert_valid(&self) -> usize {
         let mut count = self.far.assert_valid();
         self.far.iter().for_each(|node| assert_eq!(self.place_of(self.tick_of(node)), Place::Far));
-        for (level, at) in self.levels.iter().enumerate() {
-            for (slot, list) in at.slots.iter().enumerate() {
-                assert_eq!(at.occupied >> slot & 1 == 1, !list.is_empty(), "H4: level {level}, slot {slot}");
-                count += list.assert_valid();
-                for node in list.iter() {
-                    assert_eq!(self.place_of(self.tick_of(node)), Place::Slot { level, slot }, "H1");
-                }
-                let in_order = list.iter().is_sorted_by_key(|node| self.deadline_of(node));
-                assert!(level > 0 || in_order || self.disorder >> slot & 1 == 1, "a slot out of order");
+        for (slot, list) in self.slots.iter().enumerate() {
+            let occupied = self.occupied[slot / 64] >> (slot % 64) & 1 == 1;
+            assert_eq!(occupied, !list.is_empty(), "H4: slot {slot}");
+            count += list.assert_valid();
+            for node in list.iter() {
+                assert_eq!(self.place_of(self.tick_of(node)), Place::Slot(slot), "H1");
             }
+            let in_order = list.iter().is_sorted_by_key(|node| self.deadline_of(node));
+            let known = !LEVEL_0.contains(&slot) || self.disorder >> slot & 1 == 1;
+            assert!(in_order || known, "a slot out of order");
         }
         assert_eq!(count, self.len);
         count

@@ -24,7 +24,7 @@ use core::ptr::NonNull;
 /// ```
 ///
 /// Times are plain numbers, as a rule nanoseconds; for much coarser ones a smaller `GRAIN` spreads them over more slots.
-pub struct Alarms<T, const GRAIN: u32 = 15> {
+pub struct Alarms<T, const GRAIN: u32 = 13> {
     wheel: Wheel<Alarm<T>, GRAIN>,
     /// Where the alarm of each index is, and how many came before it there.
     table: Vec<(Option<NonNull<Alarm<T>>>, u32)>,
