@@ -71,7 +71,7 @@ fn grow(depth: u32, alive: Arc<AtomicUsize>) -> std::pin::Pin<Box<dyn Future<Out
         for _ in 0..2 {
             group.spawn(grow(depth - 1, alive.clone()));
         }
-        if depth % 2 == 0 {
+        if depth.is_multiple_of(2) {
             std::mem::forget(group); // does not matter: they are children of this task all the same
             return pending().await;
         }

@@ -24,7 +24,7 @@
 //!
 //! # Invariants
 //!
-//! The digits of a tick are its bits in groups, one for each level ([`BITS`]); `elapsed` is the tick up to which time has
+//! The digits of a tick are its bits in groups, one for each level (`BITS`); `elapsed` is the tick up to which time has
 //! passed.
 //!
 //! - **H1** An entry lies where `place_of` says, computed from its deadline and `elapsed`: at the level of the

@@ -25,8 +25,11 @@ fn member() -> (TaskRef, TaskHandle<()>, Arc<Mutex<Vec<Runnable>>>) {
     (task, handle, queue)
 }
 
+/// A task that waits, and where its `Runnable` goes.
+type Member = (TaskHandle<()>, Arc<Mutex<Vec<Runnable>>>);
+
 /// A roll of `count` members.
-fn roll(count: u32) -> (Arc<Roll>, Vec<(TaskHandle<()>, Arc<Mutex<Vec<Runnable>>>)>) {
+fn roll(count: u32) -> (Arc<Roll>, Vec<Member>) {
     let (roll, mut held) = (Arc::new(Roll::new()), Vec::new());
     for seat in 0..count {
         let (task, handle, queue) = member();
@@ -37,7 +40,7 @@ fn roll(count: u32) -> (Arc<Roll>, Vec<(TaskHandle<()>, Arc<Mutex<Vec<Runnable>>
 }
 
 /// Lets go of the members: a dropped Runnable ends its task.
-fn let_go(held: Vec<(TaskHandle<()>, Arc<Mutex<Vec<Runnable>>>)>) {
+fn let_go(held: Vec<Member>) {
     for (handle, queue) in held {
         drop(handle);
         let runnables = std::mem::take(&mut *queue.lock().unwrap());

@@ -2,10 +2,10 @@
 
 use super::Worker;
 use crate::drive::time::Shard;
-use crate::sched::park::NEVER;
+use crate::sched::park::{NEVER, WorkerState};
 
-/// How long, in nanoseconds of the system's clock, a worker with tasks of its own leaves the timers of others to them: they
-/// have them in their caches. After that they are asleep, stuck or gone.
+/// How long, in nanoseconds of the system's clock, a worker with tasks of its own leaves the timers of others who are awake
+/// to them: they have them in their caches. After that they are stuck.
 const PATIENCE: u64 = 500_000;
 /// How many are woken in one look even if the ring is full.
 const AT_LEAST: usize = 8;
@@ -14,7 +14,7 @@ const AT_LEAST: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timers {
     Own,
-    /// Also those of others that are overdue.
+    /// Also those of others that sleep, and what is overdue with those who do not.
     Overdue,
     All,
 }
@@ -43,9 +43,13 @@ impl Worker {
         if whose != Timers::Own {
             // A clock that is moved by hand may not get on by itself.
             let patient = whose == Timers::Overdue && !self.pool.config.clock.is_own();
-            let due_by = now.saturating_sub(if patient { PATIENCE } else { 0 });
-            let others = self.pool.shards().filter(|shard| !std::ptr::eq(*shard, own));
-            woken += others.map(|shard| expire_some(shard, due_by, now, &mut room)).sum::<usize>();
+            woken += expire_some(&self.pool.timers, now, now, &mut room);
+            for other in self.pool.stations().filter(|other| other.index != self.index()) {
+                let leave_it =
+                    patient && other.timers.next() <= now && other.parker.state() == WorkerState::Busy;
+                let due_by = now.saturating_sub(if leave_it { PATIENCE } else { 0 });
+                woken += expire_some(&other.timers, due_by, now, &mut room);
+            }
         }
         self.in_batch.set(false);
         self.slot_open.set(opened);
