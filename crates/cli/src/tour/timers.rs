@@ -85,7 +85,7 @@ async fn late_by(span: Duration) -> i64 {
 /// Spread over `longest`.
 fn span(number: u64, longest: Duration) -> Duration {
     let mixed = u128::from((number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    Duration::from_nanos((mixed * longest.as_nanos() >> 64) as u64)
+    Duration::from_nanos(((mixed * longest.as_nanos()) >> 64) as u64)
 }
 
 /// What most timers are for: a timeout that does not come to pass.
