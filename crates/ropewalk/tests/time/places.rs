@@ -19,13 +19,15 @@ fn a_future_that_moves_keeps_its_timer() {
         let (runtime, elsewhere) = (kind.build(), RuntimeKind::Threads(1).build());
         let (old, waker) = Counter::new();
         let task = runtime.spawn(async move {
-            let mut nap = Box::pin(sleep(3 * MS));
+            let mut nap = Box::pin(sleep(HOUR));
             assert!(poll_with(nap.as_mut(), &waker).is_pending());
-            (nap, Instant::now())
+            nap
         });
-        let (nap, from) = runtime.block_on(task).unwrap();
+        let mut nap = runtime.block_on(task).unwrap();
         assert_eq!(runtime.metrics().pools[0].timers, 1);
         let moved = elsewhere.spawn(async move {
+            let from = Instant::now();
+            nap.as_mut().reset(from + 3 * MS);
             nap.await;
             from
         });

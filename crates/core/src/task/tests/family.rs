@@ -22,7 +22,7 @@ struct Home {
 /// The parent ends in its second poll; the child, in its first.
 fn found() -> (Home, Runnable) {
     let (parent, child, note) = (Bench::new(), Bench::new(), Arc::new(Note::new()));
-    let born: Arc<Lock<Option<(Runnable, TaskHandle<Value>)>>> = Arc::new(Lock::new(None));
+    let born = Arc::new(Lock::new(None::<(Runnable, TaskHandle<Value>)>));
     let (runnable, handle) = {
         let (parent, child, note, born) = (parent.clone(), child.clone(), note.clone(), born.clone());
         let mut polls = 0;
