@@ -39,13 +39,13 @@ func once(tasks uint64) {
 	group.Add(int(tasks))
 	from, cpu := time.Now(), cpuTime()
 	for number := uint64(0); number < tasks; number++ {
-		go func() {
+		go func(number uint64) {
 			span := span(number, time.Second)
 			due := time.Now().Add(span)
 			time.Sleep(span)
 			late[number] = time.Since(due)
 			group.Done()
-		}()
+		}(number)
 	}
 	group.Wait()
 	report(late, time.Since(from), cpuTime()-cpu)
@@ -59,7 +59,7 @@ func load(run measure.Run, tasks uint64, period time.Duration) {
 	var group sync.WaitGroup
 	group.Add(int(tasks))
 	for number := uint64(0); number < tasks; number++ {
-		go func() {
+		go func(number uint64) {
 			defer group.Done()
 			time.Sleep(span(number, period))
 			started.Add(1)
@@ -70,7 +70,7 @@ func load(run measure.Run, tasks uint64, period time.Duration) {
 					late[number] = append(late[number], time.Since(due))
 				}
 			}
-		}()
+		}(number)
 	}
 	for started.Load() < tasks {
 		time.Sleep(20 * time.Millisecond)
