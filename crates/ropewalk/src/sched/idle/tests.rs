@@ -280,9 +280,7 @@ fn model_two_submitters_wake_one() {
 // mutation: retiring-poller-without-barrier
 // - in crates/ropewalk/src/sched/idle.rs: `fence(Ordering::SeqCst); // barrier of the submitter`
 // + `fence(Ordering::AcqRel);`
-// mutation: sleeper-overlooks-the-free-driver
-// - in crates/ropewalk/src/sched/idle.rs: `fence(Ordering::SeqCst); // barrier of the sleeper`
-// + `fence(Ordering::AcqRel);`
+// (The sleeper's barrier is needed here as well, but the one with which it announces itself in a berth hides that.)
 #[test]
 fn model_a_retiring_poller_leaves_the_driver_to_a_sleeper() {
     prim::model(|| {
