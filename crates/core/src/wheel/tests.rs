@@ -157,24 +157,31 @@ fn random_run<const GRAIN: u32>(seed: u64, steps: u64) {
     }
 }
 
-const RUNS: u64 = if cfg!(any(loom, shuttle)) { 1 } else { 1_500 };
+/// Fewer where they take long and show nothing more: one thread has no race.
+const RUNS: u64 = if cfg!(any(loom, shuttle)) {
+    1
+} else if cfg!(tsan) {
+    100
+} else {
+    1_500
+};
 
 #[test]
 fn random_runs_agree_with_a_sorted_list() {
     for seed in 0..RUNS {
         random_run::<0>(seed, 60);
         random_run::<3>(seed + 1_000_000, 60);
-        random_run::<15>(seed + 2_000_000, 60);
+        random_run::<13>(seed + 2_000_000, 60);
     }
     for seed in 0..RUNS / 100 {
-        random_run::<15>(seed, 1_500);
+        random_run::<13>(seed, 1_500);
     }
 }
 
 #[test]
 fn following_the_next_deadline_ends_and_is_never_early() {
     for seed in 0..RUNS / 10 {
-        let (mut random, mut twins) = (Random(seed), Twins::<15>::new(0));
+        let (mut random, mut twins) = (Random(seed), Twins::<13>::new(0));
         (0..200).for_each(|_| twins.register(None, random.span(60)));
         let mut steps = 0;
         while let Some(next) = twins.wheel.next_deadline() {
@@ -190,7 +197,7 @@ fn following_the_next_deadline_ends_and_is_never_early() {
 fn a_lone_entry_is_found_exactly_however_far_it_is() {
     for bits in 0..64 {
         for deadline in [1 << bits, (1 << bits) - 1, u64::MAX] {
-            let mut twins = Twins::<15>::new(0);
+            let mut twins = Twins::<13>::new(0);
             twins.register(None, deadline);
             assert_eq!(twins.wheel.next_deadline(), Some(deadline));
             twins.advance(deadline.saturating_sub(1), if deadline == 0 { 0 } else { usize::MAX });
@@ -202,7 +209,7 @@ fn a_lone_entry_is_found_exactly_however_far_it_is() {
 
 #[test]
 fn many_in_one_tick_come_out_by_deadline_and_then_by_age() {
-    let (mut random, mut twins) = (Random(7), Twins::<15>::new(0));
+    let (mut random, mut twins) = (Random(7), Twins::<13>::new(0));
     (0..3_000).for_each(|_| twins.register(None, 40_000 + random.below(500)));
     for _ in 0..20 {
         twins.advance(2_010, 100);
@@ -214,7 +221,7 @@ fn many_in_one_tick_come_out_by_deadline_and_then_by_age() {
 
 #[test]
 fn time_that_goes_back_brings_out_nothing() {
-    let mut twins = Twins::<15>::new(1 << 40);
+    let mut twins = Twins::<13>::new(1 << 40);
     twins.register(None, (1 << 40) + 5);
     assert!(twins.wheel.advance(3).is_none());
     twins.check_next();
