@@ -153,13 +153,13 @@ impl Families {
 /// Whether the task that runs on this thread is `task` or stems from it. Then it cannot wait for it, and that is said.
 pub(crate) fn refuses_wait(task: NonNull<Header>) -> bool {
     let refused = with_current(|current, runtime| {
-        // SAFETY: the current task is alive while it runs, and whoever waits for `task` keeps it alive.
-        let (stems, waiting, awaited) = unsafe {
-            let family = kin_of(current).and_then(|kin| kin.membership.as_ref()).map(Membership::family);
-            let stems = current == task || family.is_some_and(|family| family.is_under(task));
-            (stems, Header::reference(current), Header::reference(task))
-        };
+        // SAFETY: the current task is alive while it runs.
+        let family =
+            unsafe { kin_of(current) }.and_then(|kin| kin.membership.as_ref()).map(Membership::family);
+        let stems = current == task || family.is_some_and(|family| family.is_under(task));
         if stems {
+            // SAFETY: as above, and whoever waits for `task` keeps it alive.
+            let (waiting, awaited) = unsafe { (Header::reference(current), Header::reference(task)) };
             runtime.refused_waits.add_shared(1);
             complain(format_args!(
                 "{} waits for {}, which cannot end before it; the wait is refused",
