@@ -90,8 +90,9 @@ impl Gate {
     /// closes, and has acknowledged it if he is a worker, zero means that nothing is left.
     pub(crate) fn live<'a>(&self, workers: impl Iterator<Item = &'a Counters> + Clone) -> u64 {
         fence(SeqCst); // barrier of one who has lowered the number (G3)
-        let ended = self.ended(workers.clone()); // first (G2)
-        self.accepted(workers).saturating_sub(ended)
+        let finished: u64 = workers.clone().map(|worker| worker.finished.get()).sum();
+        let spawned: u64 = workers.map(|worker| worker.spawned.get()).sum();
+        (spawned + self.0.load(Acquire) / GUEST).saturating_sub(finished)
     }
 }
 

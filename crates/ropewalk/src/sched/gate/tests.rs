@@ -123,8 +123,8 @@ fn model_the_last_two_to_finish_do_not_miss_each_other() {
 // - in crates/ropewalk/src/sched/counters.rs: `self.0.store(self.0.load(Relaxed).wrapping_add(by), Release);`
 // + `self.0.store(self.0.load(Relaxed).wrapping_add(by), Relaxed);`
 // mutation: end-read-after-the-beginning
-// - in crates/ropewalk/src/sched/gate.rs: `let ended = self.ended(workers.clone()); // first (G2)`
-// + `let early = self.accepted(workers.clone()); let ended = self.ended(workers.clone()); if early < u64::MAX { return early.saturating_sub(ended); }`
+// - in crates/ropewalk/src/sched/gate.rs: `let finished: u64 = workers.clone().map(|worker| worker.finished.get()).sum();`
+// + `let early: u64 = workers.clone().map(|worker| worker.spawned.get()).sum(); let finished: u64 = workers.clone().map(|worker| worker.finished.get()).sum(); if early < u64::MAX { return early.saturating_sub(finished); }`
 #[test]
 fn model_live_is_never_too_low() {
     model(|| {
