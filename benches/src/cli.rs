@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::c10k::Proof;
 use crate::meter::Speed;
 use crate::peers::Peer;
 use crate::problems::{self, Problem};
@@ -8,18 +9,24 @@ use std::path::PathBuf;
 pub const USAGE: &str = "\
 usage: bench run [--rounds N] [--quick] [--only PROBLEM,..] [--peers PEER,..] [--json FILE] [--md FILE]
        bench one PROBLEM PEER [--quick]
+       bench c10k [PEER] [--seconds N]
        bench list
 
 run measures every problem on every peer, each in a process of its own, in interleaved rounds (5 unless told), and
 prints medians, ratios and verdicts as Markdown; --json and --md write them to files too. --only takes problems or
 their folders. --quick is one short round, to see that everything runs; its figures judge nothing.
-one measures one pair in this process and prints one line of JSON. list names problems and peers.";
+one measures one pair in this process and prints one line of JSON. list names problems and peers.
+c10k holds 10,000 connections that send once a second, for 60 seconds unless told, to the server of PEER (ropewalk unless
+told), and fails if one is lost, if the server grows beyond 100 MB, or if the p99 of the latency is above 1 ms.
+serve PROBLEM PEER is the server that one, run and c10k start for themselves in the rows about sockets.";
 
 /// What was asked for.
 #[derive(Debug)]
 pub enum Command {
     Run(Run),
     One(One),
+    Serve(&'static Problem, Peer),
+    C10k(Proof),
     List,
     Help,
 }
@@ -49,6 +56,8 @@ impl Command {
         match args.next().as_deref() {
             Some("run") => parse_run(args).map(Self::Run),
             Some("one") => parse_one(args).map(Self::One),
+            Some("serve") => parse_one(args).map(|One { problem, peer, .. }| Self::Serve(problem, peer)),
+            Some("c10k") => parse_c10k(args).map(Self::C10k),
             Some("list") => Ok(Self::List),
             None | Some("help" | "--help" | "-h") => Ok(Self::Help),
             Some(other) => Err(format!("unknown command {other}")),
@@ -58,7 +67,7 @@ impl Command {
 
 fn parse_run(mut args: impl Iterator<Item = String>) -> Result<Run, String> {
     let (mut rounds, mut speed, mut json, mut markdown) = (None, Speed::Full, None, None);
-    let mut problems: Vec<_> = problems::ALL.iter().collect();
+    let mut problems: Vec<_> = problems::all().collect();
     let mut peers = Peer::ALL.to_vec();
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
@@ -86,12 +95,11 @@ fn parse_rounds(text: &str) -> Result<usize, String> {
 /// Problems, or folders: a folder stands for all of its problems.
 fn parse_only(list: &str) -> Result<Vec<&'static Problem>, String> {
     let names: Vec<&str> = list.split(',').collect();
-    if let Some(name) = names.iter().find(|name| !problems::ALL.iter().any(|problem| goes_by(problem, name)))
-    {
+    if let Some(name) = names.iter().find(|name| !problems::all().any(|problem| goes_by(problem, name))) {
         return Err(format!("unknown problem {name}; `bench list` names them"));
     }
     let wanted = |problem: &&Problem| names.iter().any(|name| goes_by(problem, name));
-    Ok(problems::ALL.iter().filter(wanted).collect())
+    Ok(problems::all().filter(wanted).collect())
 }
 
 fn goes_by(problem: &Problem, name: &str) -> bool {
@@ -109,6 +117,21 @@ fn parse_one(mut args: impl Iterator<Item = String>) -> Result<One, String> {
         Some(other) => return Err(format!("unknown option {other}")),
     };
     Ok(One { problem, peer, speed })
+}
+
+fn parse_c10k(mut args: impl Iterator<Item = String>) -> Result<Proof, String> {
+    let mut proof = Proof { peer: Peer::Ropewalk, seconds: 60 };
+    while let Some(arg) = args.next() {
+        if arg == "--seconds" {
+            let text = args.next().ok_or("--seconds needs a value")?;
+            let seconds = text.parse().ok().filter(|&n| n > 0);
+            proof.seconds =
+                seconds.ok_or_else(|| format!("--seconds takes a number from 1 up, not {text}"))?;
+        } else {
+            proof.peer = arg.parse()?;
+        }
+    }
+    Ok(proof)
 }
 
 #[cfg(test)]
@@ -147,6 +170,9 @@ mod tests {
             "run --peers java",
             "run --json",
             "one yield_same",
+            "serve tcp_echo",
+            "c10k --seconds 0",
+            "c10k nobody",
         ] {
             assert!(parse(line).is_err(), "{line}");
         }

@@ -2,29 +2,45 @@
 //! line; `bench run` starts such a process for every pair, round by round, and reports medians, ratios and verdicts.
 
 mod alloc;
+mod c10k;
+mod channels;
 mod cli;
 mod count;
 mod driver;
 mod go;
 mod late;
 mod latency;
+mod load;
 mod meter;
 mod peers;
 mod problems;
+mod service;
 mod targets;
+mod tasks;
 mod timed;
+mod units;
 
 mod blocking_10k;
 mod blocking_round_trip;
 mod chained_spawn;
+mod channel;
+mod event_hop;
+mod fair_recv_loop;
+mod http_hello;
 mod idle_cpu;
 mod matmul;
 mod mem_base;
 mod mem_task;
+mod mutex;
+mod oneshot;
+mod pingpong;
+mod semaphore;
 mod spawn_join_one;
 mod spawn_many_inside;
 mod spawn_many_outside;
 mod steal;
+mod tcp_10k;
+mod tcp_echo;
 mod timer_churn;
 mod timer_lateness;
 mod wake_latency;
@@ -38,6 +54,8 @@ fn main() -> ExitCode {
     match Command::parse(std::env::args().skip(1)) {
         Ok(Command::One(one)) => measure_one(&one),
         Ok(Command::Run(run)) => driver::run(&run),
+        Ok(Command::Serve(problem, peer)) => ended(problems::io::serve(problem, peer)),
+        Ok(Command::C10k(proof)) => ended(proof.run()),
         Ok(Command::List) => list(),
         Ok(Command::Help) => {
             println!("{}", cli::USAGE);
@@ -64,8 +82,18 @@ fn measure_one(one: &cli::One) -> ExitCode {
     }
 }
 
+fn ended(result: Result<(), String>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("bench: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 fn list() -> ExitCode {
-    for problem in problems::ALL {
+    for problem in problems::all() {
         let peers: Vec<String> = problem.peers.iter().map(ToString::to_string).collect();
         println!("{:<22} {}\n{:<22} peers: {}", problem.name, problem.about, "", peers.join(", "));
     }

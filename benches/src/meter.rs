@@ -2,8 +2,10 @@
 //! it and take the median batch. CPU time and context switches are those of the whole process over the measured batches.
 
 use nix::sys::resource::{UsageWho, getrusage};
+use nix::time::ClockId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fs;
 use std::time::{Duration, Instant};
 
 /// How long to measure.
@@ -136,6 +138,14 @@ impl Usage {
         Self::of(UsageWho::RUSAGE_CHILDREN)
     }
 
+    /// The CPU time of all threads but this one, to the nanosecond: it does not change if none of them runs.
+    pub fn of_other_threads() -> Duration {
+        let me = nix::unistd::gettid().as_raw();
+        let threads = fs::read_dir("/proc/self/task").expect("/proc shows this process").flatten();
+        let tids = threads.filter_map(|thread| thread.file_name().to_str()?.parse::<i32>().ok());
+        tids.filter(|tid| *tid != me).filter_map(cpu_time_of).sum()
+    }
+
     fn of(who: UsageWho) -> Self {
         let usage = getrusage(who).expect("getrusage knows this process");
         let micros = |t: nix::sys::time::TimeVal| (t.tv_sec() * 1_000_000 + t.tv_usec()) as u64;
@@ -153,6 +163,12 @@ impl Usage {
     }
 }
 
+/// The CPU time of a thread of this process. (A clock per thread has its number in the upper bits, inverted, and 6, "one
+/// thread, to the nanosecond", in the lower three.)
+fn cpu_time_of(tid: i32) -> Option<Duration> {
+    nix::time::clock_gettime(ClockId::from_raw((!tid << 3) | 6)).ok().map(Duration::from)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,6 +178,23 @@ mod tests {
         assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(&mut [4.0, 1.0, 3.0, 2.0]), 2.5);
         assert!(median(&mut []).is_nan());
+    }
+
+    #[test]
+    fn a_thread_that_works_shows_and_one_that_sleeps_does_not() {
+        let (tell, told) = std::sync::mpsc::channel::<()>();
+        let (tell_back, told_back) = std::sync::mpsc::channel::<Duration>();
+        let other = std::thread::spawn(move || {
+            let mine = || cpu_time_of(nix::unistd::gettid().as_raw()).unwrap();
+            let from = mine();
+            while mine() < from + Duration::from_millis(2) {}
+            tell_back.send(mine()).unwrap();
+            told.recv().unwrap();
+        });
+        assert!(told_back.recv().unwrap() >= Duration::from_millis(2));
+        assert!(Usage::of_other_threads() >= Duration::from_millis(2));
+        tell.send(()).unwrap();
+        other.join().unwrap();
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The peers and how each is set up: as its documentation says is best for the rows at hand. No row here does I/O or
-//! waits for a time, so runtimes that let one leave those drivers out are built without them.
+//! The peers and how each is set up: as its documentation says is best for the rows at hand. Most rows do no I/O and wait
+//! for no time, so runtimes that let one leave those drivers out are built without them; `..._io` is with them.
 
 use async_executor::StaticExecutor;
 use smol::Executor;
@@ -20,11 +20,19 @@ pub enum Peer {
     May,
     Rayon,
     Go,
+    Monoio,
+    /// Channels of other crates, awaited by tasks on tokio's multi-thread runtime.
+    Flume,
+    Kanal,
+    /// Plain threads.
+    Crossbeam,
+    Std,
+    ParkingLot,
     Limit,
 }
 
 impl Peer {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 16] = [
         Self::Ropewalk,
         Self::RopewalkCt,
         Self::TokioMt,
@@ -34,6 +42,12 @@ impl Peer {
         Self::May,
         Self::Rayon,
         Self::Go,
+        Self::Monoio,
+        Self::Flume,
+        Self::Kanal,
+        Self::Crossbeam,
+        Self::Std,
+        Self::ParkingLot,
         Self::Limit,
     ];
 
@@ -49,6 +63,12 @@ impl Peer {
             Self::May => "may",
             Self::Rayon => "rayon",
             Self::Go => "go",
+            Self::Monoio => "monoio",
+            Self::Flume => "tokio+flume",
+            Self::Kanal => "tokio+kanal",
+            Self::Crossbeam => "threads+crossbeam",
+            Self::Std => "threads+std",
+            Self::ParkingLot => "threads+parking_lot",
             Self::Limit => "limit",
         }
     }
@@ -97,6 +117,17 @@ pub fn tokio_ct() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().build().expect("tokio starts")
 }
 
+/// Tokio's multi-threaded scheduler, with its drivers.
+pub fn tokio_mt_io(workers: usize) -> tokio::runtime::Runtime {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(workers).enable_all().build().expect("tokio starts")
+}
+
+/// Tokio's scheduler on the caller's thread, with its drivers.
+pub fn tokio_ct_io() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("tokio starts")
+}
+
 /// An executor of smol, so that one source serves its two forms.
 pub trait SmolExecutor: Copy + Send + Sync + 'static {
     fn spawn<T: Send + 'static>(self, future: impl Future<Output = T> + Send + 'static) -> smol::Task<T>;
@@ -123,7 +154,16 @@ pub fn smol(workers: usize) -> &'static Executor<'static> {
     executor
 }
 
-/// The same after `Executor::leak`, which spares it the list of live tasks (it can never be shut down).
+/// The same as smol's own `spawn` runs it: each thread drives the executor and the reactor.
+pub fn smol_io(workers: usize) -> &'static Executor<'static> {
+    let executor: &'static Executor<'static> = Box::leak(Box::new(Executor::new()));
+    for _ in 0..workers {
+        thread::spawn(|| smol::block_on(executor.run(pending::<()>())));
+    }
+    executor
+}
+
+/// The same as the first after `Executor::leak`, which spares it the list of live tasks (it can never be shut down).
 pub fn smol_static(workers: usize) -> &'static StaticExecutor {
     let executor = Executor::new().leak();
     for _ in 0..workers {

@@ -1,5 +1,8 @@
 //! The problems: what `bench one` can measure, on whom. One problem gives one or more rows of the report (`targets.rs`).
 
+pub mod io;
+mod sync;
+
 use crate::meter::{Meter, Sample, Speed};
 use crate::peers::Peer::{
     self, Go, Limit, May, Rayon, Ropewalk, RopewalkCt, Smol, SmolStatic, TokioCt, TokioMt,
@@ -50,7 +53,7 @@ const fn load(tasks: u64, millis: u64) -> Load {
     Load { tasks, span: Duration::from_millis(millis) }
 }
 
-pub const ALL: &[Problem] = &[
+const KERNEL: &[Problem] = &[
     Problem {
         name: "yield_same",
         dir: "yield_same",
@@ -293,6 +296,11 @@ pub const ALL: &[Problem] = &[
     },
 ];
 
+/// Every problem, in the order of the report.
+pub fn all() -> impl Iterator<Item = &'static Problem> {
+    KERNEL.iter().chain(sync::PROBLEMS).chain(io::PROBLEMS)
+}
+
 /// The rows with work also say how long a unit of it takes alone.
 fn work(peer: Peer, workers: usize, meter: Meter) -> Option<Sample> {
     let unit = meter.measure(|units| (0..units).for_each(|_| count::work()));
@@ -303,13 +311,16 @@ fn work(peer: Peer, workers: usize, meter: Meter) -> Option<Sample> {
 
 impl Problem {
     pub fn named(name: &str) -> Option<&'static Self> {
-        ALL.iter().find(|problem| problem.name == name)
+        all().find(|problem| problem.name == name)
     }
 
     /// Measures one peer here and now.
     pub fn measure(&'static self, peer: Peer, speed: Speed) -> Result<Sample, String> {
         if !self.peers.contains(&peer) {
             return Err("this problem does not fit this peer".into());
+        }
+        if io::is_served(self) {
+            return io::measure(self, peer, speed);
         }
         if peer == Go {
             return go::measure(self, speed);
@@ -324,8 +335,8 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        for problem in ALL {
-            assert_eq!(ALL.iter().filter(|other| other.name == problem.name).count(), 1, "{}", problem.name);
+        for problem in all() {
+            assert_eq!(all().filter(|other| other.name == problem.name).count(), 1, "{}", problem.name);
         }
     }
 

@@ -4,6 +4,9 @@
 //! what is judged is the ratio: the target divided by the figure that the best named peer had there must be reached
 //! against the same peer measured in the same run. Of the named peers the best one that was measured counts.
 
+mod io;
+mod sync;
+
 use crate::peers::Peer::{self, Go, Limit, May, Rayon, Smol, TokioCt, TokioMt};
 
 /// Which way is better.
@@ -54,7 +57,7 @@ const PLAIN: Row = Row {
     absolute: false,
 };
 
-pub const ROWS: &[Row] = &[
+const KERNEL: &[Row] = &[
     Row {
         name: "yield_same",
         source: Source::Value("yield_same"),
@@ -433,6 +436,11 @@ pub const ROWS: &[Row] = &[
     },
 ];
 
+/// Every row, in the order of the report.
+pub fn rows() -> impl Iterator<Item = &'static Row> {
+    KERNEL.iter().chain(sync::ROWS).chain(io::ROWS)
+}
+
 impl Better {
     /// Whether `a` is at least as good as `b`.
     pub fn reaches(self, a: f64, b: f64) -> bool {
@@ -464,7 +472,7 @@ mod tests {
 
     #[test]
     fn every_row_has_its_problems() {
-        for row in ROWS {
+        for row in rows() {
             assert!(!problem(row).peers.is_empty(), "{}", row.name);
             if let Source::Ratio(_, base) = row.source {
                 assert!(Problem::named(base).is_some(), "{}", row.name);
@@ -474,10 +482,10 @@ mod tests {
 
     #[test]
     fn named_peers_are_listed_best_first_and_are_measured() {
-        for row in ROWS {
+        for row in rows() {
             let ordered = row.named.windows(2).all(|pair| row.better.reaches(pair[0].1, pair[1].1));
             assert!(ordered, "{}", row.name);
-            let compared = row.named_in.map_or(row, |name| ROWS.iter().find(|row| row.name == name).unwrap());
+            let compared = row.named_in.map_or(row, |name| rows().find(|row| row.name == name).unwrap());
             assert!(row.named.iter().all(|(peer, _)| problem(compared).peers.contains(peer)), "{}", row.name);
         }
     }

@@ -81,11 +81,7 @@ pub struct Smol(&'static smol::Executor<'static>);
 
 impl Smol {
     pub fn new(workers: usize) -> Self {
-        let executor: &'static smol::Executor<'static> = Box::leak(Box::new(smol::Executor::new()));
-        for _ in 0..workers {
-            std::thread::spawn(|| smol::block_on(executor.run(std::future::pending::<()>())));
-        }
-        Self(executor)
+        Self(peers::smol_io(workers))
     }
 }
 

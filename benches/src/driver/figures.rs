@@ -3,7 +3,7 @@
 use super::Samples;
 use crate::meter::{Sample, median};
 use crate::peers::Peer;
-use crate::targets::{ROWS, Row, Source};
+use crate::targets::{Row, Source, rows};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub struct Figures(BTreeMap<&'static str, BTreeMap<Peer, Figure>>);
 impl Figures {
     pub fn of(samples: &Samples) -> Self {
         let mut figures = Self::default();
-        for row in ROWS {
+        for row in rows() {
             for peer in Peer::ALL {
                 if let Some(figure) = figure(row, peer, samples) {
                     figures.0.entry(row.name).or_default().insert(peer, figure);
@@ -37,7 +37,7 @@ impl Figures {
 
     /// The rows that were measured, in the order of the report.
     pub fn rows(&self) -> impl Iterator<Item = &'static Row> {
-        ROWS.iter().filter(|row| self.0.contains_key(row.name))
+        rows().filter(|row| self.0.contains_key(row.name))
     }
 
     /// The peers of a row.

@@ -1,5 +1,6 @@
 //! What was measured on, and how quiet it was.
 
+use crate::http_hello::wrk_version;
 use crate::meter::Usage;
 use crate::{alloc, go};
 use serde::Serialize;
@@ -54,14 +55,29 @@ fn field(path: &str, name: &str) -> Option<String> {
     line.split_once(':').map(|(_, value)| value.trim().to_string())
 }
 
+const PEERS: [&str; 15] = [
+    "ropewalk",
+    "tokio",
+    "smol",
+    "async-executor",
+    "async-channel",
+    "async-lock",
+    "event-listener",
+    "may",
+    "monoio",
+    "hyper",
+    "rayon",
+    "flume",
+    "kanal",
+    "crossbeam-channel",
+    "parking_lot",
+];
 const LOCK: &str = include_str!("../../../Cargo.lock");
 
 /// The peers' versions as built in, and Go's if there is one.
 fn versions() -> Vec<String> {
-    let locked = ["ropewalk", "tokio", "smol", "async-executor", "may", "rayon"]
-        .into_iter()
-        .filter_map(locked_version);
-    locked.chain(go::version()).collect()
+    let locked = PEERS.iter().filter_map(|name| locked_version(name));
+    locked.chain(go::version()).chain(wrk_version()).collect()
 }
 
 /// `name version` as the lock file says.

@@ -11,7 +11,7 @@ use crate::cli::Run;
 use crate::go;
 use crate::meter::Sample;
 use crate::peers::Peer;
-use crate::problems::Problem;
+use crate::problems::{Problem, io};
 use machine::Machine;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -54,14 +54,17 @@ fn plan(run: &Run, skipped: &mut Vec<String>) -> Vec<Pair> {
         skipped.push(format!("go: {reason}"));
         peers.retain(|&peer| peer != Peer::Go);
     }
-    let fitting = |problem: &'static Problem| {
-        peers
-            .iter()
-            .filter(|peer| problem.peers.contains(peer))
-            .map(move |&peer| (problem, peer))
-            .collect::<Vec<_>>()
-    };
-    run.problems.iter().flat_map(|&problem| fitting(problem)).collect()
+    let mut pairs = Vec::new();
+    for &problem in &run.problems {
+        for &peer in peers.iter().filter(|peer| problem.peers.contains(peer)) {
+            match io::missing(problem, peer) {
+                None => pairs.push((problem, peer)),
+                Some(reason) if skipped.contains(&reason) => {}
+                Some(reason) => skipped.push(reason),
+            }
+        }
+    }
+    pairs
 }
 
 /// Compiles Go's programs before anything is timed.

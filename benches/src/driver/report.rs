@@ -196,7 +196,7 @@ mod tests {
         let run = Run {
             rounds: 5,
             speed: Speed::Full,
-            problems: problems::ALL.iter().collect(),
+            problems: problems::all().collect(),
             peers: Peer::ALL.to_vec(),
             json: None,
             markdown: None,

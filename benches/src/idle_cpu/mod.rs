@@ -1,5 +1,5 @@
-//! idle_cpu: what a runtime uses that has nothing to do, over ten seconds, in microseconds of CPU time; and what a wake-up
-//! costs when a task sleeps for a millisecond again and again.
+//! idle_cpu: what the threads of a runtime use that has nothing to do, over ten seconds, in microseconds of CPU time; and what
+//! a wake-up costs when a task sleeps for a millisecond again and again.
 
 use crate::meter::{Sample, Speed, Usage};
 use crate::peers::Peer;
@@ -22,7 +22,9 @@ fn run_on<R: Timed>(runtime: R, speed: Speed) -> Sample {
     });
     thread::sleep(Duration::from_millis(300)); // until it has come to rest
     let (from, before) = (Instant::now(), Usage::now());
+    let before_others = Usage::of_other_threads();
     thread::sleep(Duration::from_secs(idle));
+    let used_by_others = Usage::of_other_threads().saturating_sub(before_others);
     let (took, used) = (from.elapsed(), Usage::now().since(before));
     let wakes = ticking * 1000;
     let before = Usage::now();
@@ -33,7 +35,7 @@ fn run_on<R: Timed>(runtime: R, speed: Speed) -> Sample {
     });
     let ticking = Usage::now().since(before);
     Sample {
-        value: used.cpu.as_secs_f64() * 1e6,
+        value: used_by_others.as_secs_f64() * 1e6,
         unit: "us".into(),
         cpu_ns_per_op: None,
         ops: 1,

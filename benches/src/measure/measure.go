@@ -5,6 +5,7 @@ package measure
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"sort"
@@ -115,6 +116,12 @@ func (s Sample) Print() {
 		os.Exit(1)
 	}
 	fmt.Println(string(line))
+}
+
+// EndWithParent ends this process when the one that started it has gone: it holds the other end of stdin.
+func EndWithParent() {
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	os.Exit(0)
 }
 
 func timed(f func()) time.Duration {

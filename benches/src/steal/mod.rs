@@ -133,18 +133,21 @@ async fn boss<Y: Future<Output = ()> + Send>(
 
 /// Two threads, one cache line.
 fn line_round_trip(meter: Meter) -> Sample {
-    meter.measure(|trips| {
-        GO.store(0, Release);
-        let other = thread::spawn(move || {
-            for trip in 0..trips {
-                spin_until(|| GO.load(Acquire) == 2 * trip + 1);
-                GO.store(2 * trip + 2, Release);
-            }
-        });
+    meter.measure(pass_line)
+}
+
+/// Passes a cache line to another thread and back, so many times.
+pub fn pass_line(trips: u64) {
+    GO.store(0, Release);
+    let other = thread::spawn(move || {
         for trip in 0..trips {
-            GO.store(2 * trip + 1, Release);
-            spin_until(|| GO.load(Acquire) == 2 * trip + 2);
+            spin_until(|| GO.load(Acquire) == 2 * trip + 1);
+            GO.store(2 * trip + 2, Release);
         }
-        other.join().unwrap();
-    })
+    });
+    for trip in 0..trips {
+        GO.store(2 * trip + 1, Release);
+        spin_until(|| GO.load(Acquire) == 2 * trip + 2);
+    }
+    other.join().unwrap();
 }

@@ -8,6 +8,7 @@
 
 mod cargo;
 mod code_map;
+mod known;
 mod mutate;
 mod mutation;
 mod source;
@@ -18,10 +19,11 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: ropewalk-ci-tools mutate [--list] [--only PATTERN] [--limit SECONDS] [--preemptions N] [--jobs N]
-                                [--root DIR] [--work DIR]
+                                [--root DIR] [--work DIR] [--known FILE [--again N | --all] [--seed TEXT]]
        ropewalk-ci-tools code-map FILE
 
-mutate    applies each mutation listed above a model test and demands that the test then fails under loom
+mutate    applies each mutation listed above a model test and demands that the test then fails under loom;
+          those that FILE knows to be detected with the same code and test are left out, but for N, another N per TEXT
 code-map  checks that each source path in FILE's section \"Code map\" exists";
 
 fn main() -> ExitCode {

@@ -8,6 +8,8 @@
 //! 3. applies one mutation at a time and demands that the test *fails*: by an assertion, by a complaint of loom, or by a
 //!    crash. A mutation that does not apply or does not compile is an error of the mutation, not a detection; a test
 //!    that hangs without having panicked has not noticed anything.
+//!
+//! Those that are known to be detected ([`crate::known`]) are left out, but for some.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,6 +20,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::cargo::{Bench, full_name};
+use crate::known::{Known, fingerprint, turn};
 use crate::mutation::{self, Found, Mutation};
 use crate::verdict::{Exit, Verdict, judge};
 use crate::{source, tree};
@@ -32,6 +35,11 @@ pub struct Options {
     jobs: usize,
     root: PathBuf,
     work: PathBuf,
+    /// The file of those that are known to be detected; without one, all are tried.
+    known: Option<PathBuf>,
+    /// How many of those are tried again, and what the choice depends on.
+    again: usize,
+    seed: String,
 }
 
 impl Options {
@@ -43,7 +51,8 @@ impl Options {
         let jobs = thread::available_parallelism().map_or(1, usize::from).min(2);
         let (list, only, limit) = (false, None, Duration::from_secs(120));
         let (root, work) = (".".into(), "target/mutate".into());
-        let mut options = Self { list, only, limit, preemptions, jobs, root, work };
+        let (known, again, seed) = (None, 24, String::new());
+        let mut options = Self { list, only, limit, preemptions, jobs, root, work, known, again, seed };
         while let Some(arg) = args.next() {
             let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
             match arg.as_str() {
@@ -54,6 +63,10 @@ impl Options {
                 "--jobs" => options.jobs = number::<usize>(&value()?)?.max(1),
                 "--root" => options.root = value()?.into(),
                 "--work" => options.work = value()?.into(),
+                "--known" => options.known = Some(value()?.into()),
+                "--again" => options.again = number(&value()?)?,
+                "--seed" => options.seed = value()?,
+                "--all" => options.again = usize::MAX,
                 _ => return Err(format!("mutate: unknown option {arg}\n{}", crate::USAGE)),
             }
         }
@@ -65,6 +78,36 @@ impl Options {
         let (workspace, target) = (work.join(format!("ws{job}")), work.join(format!("target{job}")));
         tree::mirror(&self.root, &workspace).map_err(|e| format!("copying the workspace: {e}"))?;
         Ok(Bench { workspace, target, preemptions: self.preemptions })
+    }
+
+    /// The mutations to try, and those that are known to be detected.
+    fn what_to_try(&self, all: Vec<Mutation>) -> Result<(Vec<Mutation>, Vec<Mutation>), String> {
+        let Some(path) = self.record() else { return Ok((all, Vec::new())) };
+        let (known, mut to_try, mut proven) = (Known::read(path)?, Vec::new(), Vec::new());
+        for mutation in all {
+            let print = fingerprint(&self.root, &mutation, self.preemptions)?;
+            if known.has(&mutation, print) { proven.push((print, mutation)) } else { to_try.push(mutation) }
+        }
+        proven.sort_by_key(|(print, _)| turn(&self.seed, *print));
+        let again = self.again.min(proven.len());
+        to_try.extend(proven.drain(..again).map(|(_, mutation)| mutation));
+        println!("{} known to be detected; {again} of the known are tried again", proven.len() + again);
+        Ok((to_try, proven.into_iter().map(|(_, mutation)| mutation).collect()))
+    }
+
+    /// Who asks for some mutations wants to see them tried, and learns nothing of the others.
+    fn record(&self) -> Option<&PathBuf> {
+        self.known.as_ref().filter(|_| self.only.is_none())
+    }
+
+    /// Writes down what is known to be detected now.
+    fn remember(&self, detected: &[Mutation]) -> Result<(), String> {
+        let Some(path) = self.record() else { return Ok(()) };
+        let mut known = Known::default();
+        for mutation in detected {
+            known.add(mutation, fingerprint(&self.root, mutation, self.preemptions)?);
+        }
+        known.write(path)
     }
 
     fn chosen(&self, mutation: &Mutation) -> bool {
@@ -95,11 +138,18 @@ pub fn run(options: &Options) -> Result<(), String> {
     if mutations.is_empty() {
         return Err("no mutation was found: nothing was proven".to_string());
     }
+    let (to_try, mut known) = options.what_to_try(mutations)?;
+    let left_out = known.len();
     let first = options.bench(0)?;
-    let plan = Plan::new(&first, &options.root, mutations)?;
+    let plan = Plan::new(&first, &options.root, to_try)?;
     plan.baseline(&first, options.limit)?;
     let results = plan.mutate_all(options, first)?;
-    report(&plan, &results)
+    let tried = plan.steps.iter().zip(&results);
+    known.extend(
+        tried.filter(|(_, (outcome, _))| outcome.is_detection()).map(|(step, _)| step.mutation.clone()),
+    );
+    options.remember(&known)?;
+    report(&plan, &results, left_out)
 }
 
 /// What all source files of the repository say.
@@ -155,6 +205,12 @@ enum Outcome {
     Detected(String),
     Missed(String),
     Broken(String),
+}
+
+impl Outcome {
+    fn is_detection(&self) -> bool {
+        matches!(self, Self::Detected(_))
+    }
 }
 
 impl Plan {
@@ -270,7 +326,7 @@ impl Step {
     }
 }
 
-fn report(plan: &Plan, results: &[(Outcome, Duration)]) -> Result<(), String> {
+fn report(plan: &Plan, results: &[(Outcome, Duration)], left_out: usize) -> Result<(), String> {
     println!("\n| mutation | test | result |\n|---|---|---|");
     let (mut detected, mut missed, mut broken) = (0, 0, 0);
     for (step, (outcome, time)) in plan.steps.iter().zip(results) {
@@ -282,7 +338,11 @@ fn report(plan: &Plan, results: &[(Outcome, Duration)]) -> Result<(), String> {
         *result.0 += 1;
         println!("| {} | {} | {} |", step.mutation.name, step.test, result.1);
     }
-    println!("\n{} mutations: {detected} detected, {missed} missed, {broken} broken", results.len());
+    println!(
+        "\n{} mutations: {} detected ({detected} now), {missed} missed, {broken} broken",
+        results.len() + left_out,
+        detected + left_out
+    );
     if missed + broken == 0 {
         Ok(())
     } else {

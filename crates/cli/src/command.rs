@@ -1,6 +1,6 @@
-//! Which command the arguments mean. A later one (`serve`, `bench`, `top`) is an entry in [`COMMANDS`] and a module.
+//! Which command the arguments mean. A later one (`bench`, `top`) is an entry in [`COMMANDS`] and a module.
 
-use crate::tour;
+use crate::{serve, tour};
 use std::io::{self, Write};
 
 /// How a command went that could be carried out.
@@ -17,6 +17,8 @@ pub(crate) enum Verdict {
 pub(crate) enum Failure {
     /// The arguments make no sense: what is wrong, and what is accepted.
     Usage(String),
+    /// Something that was asked for cannot be had: what, and what could be done about it.
+    Trouble(String),
     /// Nobody takes the output.
     Output(io::Error),
 }
@@ -35,12 +37,20 @@ pub(crate) struct Command {
 }
 
 /// The first one is meant when no command is named.
-const COMMANDS: &[Command] = &[Command {
-    name: "tour",
-    summary: "runs everything once and shows figures (the default)",
-    help: tour::help,
-    run: tour::run,
-}];
+const COMMANDS: &[Command] = &[
+    Command {
+        name: "tour",
+        summary: "runs everything once and shows figures (the default)",
+        help: tour::help,
+        run: tour::run,
+    },
+    Command {
+        name: "serve",
+        summary: "a server to play with, until ctrl-c: echo, http",
+        help: serve::help,
+        run: serve::run,
+    },
+];
 
 /// Carries out what `args` (without the program's name) say.
 pub(crate) fn run(args: &[String]) -> Result<Verdict, Failure> {

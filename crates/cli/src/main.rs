@@ -7,6 +7,7 @@ mod command;
 mod figure;
 mod heap;
 mod json;
+mod serve;
 mod show;
 mod tour;
 
@@ -22,6 +23,10 @@ fn main() -> ExitCode {
         Err(Failure::Usage(what)) => {
             eprintln!("ropewalk: {what}\nTry `ropewalk --help`.");
             ExitCode::from(2)
+        }
+        Err(Failure::Trouble(what)) => {
+            eprintln!("ropewalk: {what}");
+            ExitCode::from(1)
         }
         // Who closed the pipe does not want to hear more.
         Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::from(1),

@@ -3,8 +3,10 @@
 use serde_json::Value;
 use std::process::{Command, Output};
 
-const STOPS: [&str; 10] =
-    ["million", "switches", "fair", "waiting", "tree", "pool", "requests", "inside", "timers", "threads"];
+const STOPS: [&str; 12] = [
+    "million", "switches", "fair", "waiting", "tree", "pool", "requests", "inside", "timers", "threads",
+    "shared", "sockets",
+];
 
 fn ropewalk(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ropewalk"));
@@ -125,8 +127,8 @@ fn help_and_version_go_to_standard_output() {
 #[test]
 fn bad_arguments_are_refused_with_what_is_accepted() {
     let cases: [(&[&str], &[&str]); 9] = [
-        (&["bench"], &["no command \"bench\"", "commands: tour, help"]),
-        (&["help", "bench"], &["no command \"bench\"", "commands: tour, help"]),
+        (&["bench"], &["no command \"bench\"", "commands: tour, serve, help"]),
+        (&["help", "bench"], &["no command \"bench\"", "commands: tour, serve, help"]),
         (&["--fast"], &["\"--fast\"", "--quick", "--only NAME", "--list", "--json"]),
         (&["tour", "million"], &["\"million\"", "--only NAME"]),
         (

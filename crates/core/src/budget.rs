@@ -3,27 +3,40 @@
 //! A task that always finds its resource ready would never suspend. So every operation asks [`poll_proceed`] first, and
 //! now and then the answer is "not now": the task's waker has been called and the operation returns `Pending`. A runtime
 //! installs its answer once; without one, and on plain threads, the answer is always "go on".
+//!
+//! Such a `Pending` does not mean that there is nothing. Whoever must know the difference asks for [`refusals`] before
+//! and after.
 
-use crate::prim::real::{AtomicPtr, Ordering};
+use crate::hook::Hook;
 use core::task::{Context, Poll};
 
-type Hook = fn(&mut Context<'_>) -> Poll<()>;
+// SAFETY: a function pointer.
+static PROCEED: Hook<fn(&mut Context<'_>) -> Poll<()>> = unsafe { Hook::new() };
+// SAFETY: as above.
+static REFUSALS: Hook<fn() -> u32> = unsafe { Hook::new() };
 
-static HOOK: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
-
-/// Installs the process's answer to [`poll_proceed`].
-pub fn install(hook: Hook) {
-    HOOK.store(hook as *mut (), Ordering::Release);
+/// Installs the process's answers to [`poll_proceed`] and [`refusals`].
+pub fn install(proceed: fn(&mut Context<'_>) -> Poll<()>, count: fn() -> u32) {
+    REFUSALS.install(count);
+    PROCEED.install(proceed);
 }
 
 /// `Pending`: the budget of the current task is used up, its waker was called, return `Pending` now.
 #[inline]
 pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<()> {
-    let hook = HOOK.load(Ordering::Acquire);
-    if hook.is_null() {
-        return Poll::Ready(());
-    }
-    // SAFETY: only `install` writes it, and it writes a `Hook`.
-    let hook: Hook = unsafe { core::mem::transmute::<*mut (), Hook>(hook) };
-    hook(cx)
+    PROCEED.get().map_or(Poll::Ready(()), |proceed| proceed(cx))
+}
+
+/// How many operations of what runs here were told to wait for a new budget. If two answers within one poll differ, a
+/// `Pending` that came in between may be one that had something.
+///
+/// ```
+/// use ropewalk_core::budget::refusals;
+/// let before = refusals();
+/// // ... poll something ...
+/// let nothing_is_ready = refusals() == before;
+/// # assert!(nothing_is_ready);
+/// ```
+pub fn refusals() -> u32 {
+    REFUSALS.get().map_or(0, |count| count())
 }

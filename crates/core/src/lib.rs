@@ -1,6 +1,7 @@
 //! The parts of Ropewalk that need no operating system: they know no thread, no clock and no file descriptor.
 //!
 //! - `task`: the task cell, one allocation per spawned future (feature `alloc`).
+//! - `channel`: bounded and unbounded queues, for any number of senders and receivers (feature `alloc`).
 //! - [`wait_queue`]: who waits for what, in order and cancel-safe: the base of every primitive that makes somebody wait.
 //! - [`wheel`]: a hierarchical timing wheel, for whoever has a clock.
 //! - [`list`] and [`stack`]: the intrusive structures below; a node brings its own links, so nothing is allocated.
@@ -25,7 +26,18 @@
 extern crate alloc;
 
 mod block_on;
+pub mod blocked;
+#[doc(hidden)]
+pub mod contention;
+pub mod deadlock;
+mod hook;
+#[cfg(test)]
+#[cfg_attr(any(loom, shuttle), allow(dead_code, unused_imports))] // the plain tests use all of it
+mod kit;
+pub mod linger;
 pub mod list;
+#[doc(hidden)]
+pub mod prefetch;
 #[doc(hidden)]
 pub mod prim;
 pub mod stack;
@@ -35,5 +47,8 @@ pub mod wake_batch;
 pub mod wheel;
 pub use block_on::{block_on_simple, noop_waker};
 pub mod budget;
+#[cfg(feature = "alloc")]
+pub mod channel;
+pub mod sync;
 #[cfg(feature = "alloc")]
 pub mod task;

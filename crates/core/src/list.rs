@@ -165,6 +165,29 @@ impl<T: Linked> List<T> {
         self.ends.prev = Some(node);
     }
 
+    /// Adds `node` at the beginning.
+    ///
+    /// # Safety
+    ///
+    /// As for [`push_back`](Self::push_back).
+    pub unsafe fn push_front(&mut self, node: NonNull<T>) {
+        let head = self.ends.next;
+        // SAFETY: as in `push_back`.
+        unsafe {
+            debug_assert!(read(node, |ends| ends.prev.is_none() && ends.next.is_none()), "linked twice");
+            write(node, |ends| ends.next = head);
+        }
+        self.set_prev_of(head, Some(node));
+        self.ends.next = Some(node);
+    }
+
+    /// Takes the last node out.
+    pub fn pop_back(&mut self) -> Option<NonNull<T>> {
+        let node = self.ends.prev?;
+        self.unlink(node);
+        Some(node)
+    }
+
     /// Takes the first node out.
     pub fn pop_front(&mut self) -> Option<NonNull<T>> {
         let node = self.ends.next?;

@@ -50,6 +50,12 @@ impl<T> UnsafeCell<T> {
     pub fn new(value: T) -> Self {
         Self(loom::cell::UnsafeCell::new(value))
     }
+    pub fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+}
+#[cfg(loom)]
+impl<T: ?Sized> UnsafeCell<T> {
     #[inline]
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
         self.0.with(f)
@@ -64,6 +70,12 @@ impl<T> UnsafeCell<T> {
     pub const fn new(value: T) -> Self {
         Self(core::cell::UnsafeCell::new(value))
     }
+    pub fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+}
+#[cfg(not(loom))]
+impl<T: ?Sized> UnsafeCell<T> {
     #[inline(always)]
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
         f(self.0.get())
@@ -71,6 +83,46 @@ impl<T> UnsafeCell<T> {
     #[inline(always)]
     pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
         f(self.0.get())
+    }
+}
+
+#[cfg(not(any(target_has_atomic = "64", loom, shuttle)))]
+pub use wide::AtomicU64;
+
+/// A 64-bit word where the machine has no such atomic: under a lock.
+#[cfg(not(any(target_has_atomic = "64", loom, shuttle)))]
+mod wide {
+    use super::{BriefLock, Ordering};
+
+    #[derive(Debug)]
+    pub struct AtomicU64(BriefLock<u64>);
+
+    impl AtomicU64 {
+        pub const fn new(value: u64) -> Self {
+            Self(BriefLock::new(value))
+        }
+        pub fn load(&self, _: Ordering) -> u64 {
+            *self.0.lock()
+        }
+        pub fn store(&self, value: u64, _: Ordering) {
+            *self.0.lock() = value;
+        }
+        pub fn fetch_or(&self, bits: u64, _: Ordering) -> u64 {
+            let mut value = self.0.lock();
+            let before = *value;
+            *value |= bits;
+            before
+        }
+        pub fn fetch_add(&self, by: u64, _: Ordering) -> u64 {
+            let mut value = self.0.lock();
+            let before = *value;
+            *value = before.wrapping_add(by);
+            before
+        }
+        pub fn compare_exchange(&self, old: u64, new: u64, _: Ordering, _: Ordering) -> Result<u64, u64> {
+            let mut value = self.0.lock();
+            if *value == old { Ok(core::mem::replace(&mut *value, new)) } else { Err(*value) }
+        }
     }
 }
 
@@ -238,23 +290,8 @@ mod brief {
                 let mut looks = 0u32;
                 while self.held.load(Ordering::Relaxed) || self.held.swap(true, Ordering::Acquire) {
                     looks = looks.saturating_add(1);
-                    pause(looks);
+                    crate::prim::pause(looks);
                 }
-            }
-        }
-
-        /// The `looks`-th look found the lock held.
-        fn pause(looks: u32) {
-            #[cfg(any(feature = "std", test))]
-            match looks {
-                0..100 => core::hint::spin_loop(),
-                100..120 => std::thread::yield_now(),
-                _ => std::thread::sleep(core::time::Duration::from_micros(50)),
-            }
-            #[cfg(not(any(feature = "std", test)))]
-            {
-                let _there_is_no_other_way = looks;
-                core::hint::spin_loop();
             }
         }
 
@@ -284,6 +321,28 @@ mod brief {
                 self.0.held.store(false, Ordering::Release);
             }
         }
+    }
+}
+
+/// Waits for another thread that is between two steps of a few instructions each; the `looks`-th look found it there.
+/// Spins, then lets other threads run, and at last naps.
+#[cold]
+pub fn pause(looks: u32) {
+    #[cfg(any(loom, shuttle))]
+    {
+        let _models_know_no_time = looks;
+        thread::yield_now();
+    }
+    #[cfg(all(any(feature = "std", test), not(any(loom, shuttle))))]
+    match looks {
+        0..100 => spin_loop(),
+        100..120 => thread::yield_now(),
+        _ => thread::sleep(core::time::Duration::from_micros(50)),
+    }
+    #[cfg(not(any(feature = "std", test, loom, shuttle)))]
+    {
+        let _there_is_no_other_way = looks;
+        spin_loop();
     }
 }
 

@@ -23,7 +23,9 @@
 //! costs a fence and a load, and a waiter is never overlooked.
 //!
 //! The other way round, `wake_one_or(store)` and `wait_if(check)` run both closures under the lock: for primitives that
-//! hand something over and store it only if there is nobody to take it.
+//! hand something over and store it only if there is nobody to take it. If all wakers of a primitive are of that kind
+//! (`wake_one_or`, `wake_last_or`, `wake_all_after`), they always lock, and its waiters need no barrier of their own:
+//! `poll_wait_locked` leaves it out.
 //!
 //! # Invariants
 //!
@@ -39,7 +41,7 @@
 //!   forgotten waiter takes a turn with it when it is chosen: forget no waiters.
 //! - **W5** `state` is written under the lock only. While it is not CLOSED, it is WAITING whenever `waiting` is not empty.
 //! - **W6** No user code runs under the lock: wakers are cloned before, woken and dropped after. The closures of
-//!   `wait_if`, `poll_wait_with` and `wake_one_or` do run under it: they may touch atomics and nothing else.
+//!   `wait_if`, `poll_wait_with`, `wake_one_or` and their like do run under it: they may touch atomics and nothing else.
 //! - **W7** A turn (outcome CHOSEN) is used once: a poll returns `Ok`, or `cancel` returns `true`, or the drop of the
 //!   `Wait` gives it to the next waiter.
 //! - **W8** `wake_all` moves those who wait into `releasing` at once, and wakes them from there in batches. Later arrivals
@@ -58,13 +60,15 @@ mod waiter;
 
 pub use wait::Wait;
 
+use crate::blocked::{self, Reason};
 use crate::list::List;
-use crate::prim::{AtomicU32, Lock, Ordering, fence};
+use crate::prim::{AtomicU32, BriefLock, Ordering, fence};
 use core::fmt;
 use core::future::poll_fn;
 use core::pin::pin;
 use core::ptr::NonNull;
-use sweep::Sweep;
+use core::task::Waker;
+use sweep::{Sweep, Turns};
 use waiter::{Waiter, state as waiter_state};
 
 /// The values of [`WaitQueue::state`].
@@ -90,6 +94,14 @@ struct Lists {
 impl Lists {
     const fn new() -> Self {
         Self { waiting: List::new(), releasing: List::new(), epoch: 0 }
+    }
+
+    /// Takes out the waiter that came last.
+    fn pop_back(&mut self) -> Option<NonNull<Waiter>> {
+        let last = self.waiting.back()?;
+        // SAFETY: it is in this list, so it is valid (W4).
+        unsafe { self.waiting.remove(last) };
+        Some(last)
     }
 
     /// Takes a linked node out of the list it is in.
@@ -131,19 +143,19 @@ impl Lists {
 /// interrupt handlers, which could wait for ever for the code that they interrupted.
 pub struct WaitQueue {
     state: AtomicU32,
-    lists: Lock<Lists>,
+    lists: BriefLock<Lists>,
 }
 
 impl WaitQueue {
     /// A queue without waiters.
     #[cfg(not(any(loom, shuttle)))]
     pub const fn new() -> Self {
-        Self { state: AtomicU32::new(queue_state::EMPTY), lists: Lock::new(Lists::new()) }
+        Self { state: AtomicU32::new(queue_state::EMPTY), lists: BriefLock::new(Lists::new()) }
     }
     /// A queue without waiters.
     #[cfg(any(loom, shuttle))]
     pub fn new() -> Self {
-        Self { state: AtomicU32::new(queue_state::EMPTY), lists: Lock::new(Lists::new()) }
+        Self { state: AtomicU32::new(queue_state::EMPTY), lists: BriefLock::new(Lists::new()) }
     }
 
     /// Waits to be woken. The place in the queue is taken by the first poll, not by this call.
@@ -169,6 +181,26 @@ impl WaitQueue {
         poll_fn(|cx| wait.as_mut().poll_wait_with(cx, &mut should_wait)).await
     }
 
+    /// [`wait_if`](Self::wait_if) that says why it waits, and for what, each time it is about to suspend.
+    ///
+    /// Cancel safety and errors: as there.
+    pub async fn wait_because(
+        &self,
+        reason: Reason,
+        what: usize,
+        mut should_wait: impl FnMut() -> bool,
+    ) -> Result<(), Closed> {
+        let mut wait = pin!(self.wait());
+        poll_fn(|cx| {
+            let turn = wait.as_mut().poll_wait_with(cx, &mut should_wait);
+            if turn.is_pending() {
+                blocked::note(reason, what);
+            }
+            turn
+        })
+        .await
+    }
+
     /// Gives a turn to the waiter that came first, and wakes it. Returns `false` if nobody waits.
     ///
     /// With nobody waiting it costs a fence and a relaxed load. The fence pairs with the one of a waiter that asks its
@@ -191,19 +223,60 @@ impl WaitQueue {
     /// queue.wake_one_or(|| stored.store(true, Ordering::Relaxed));
     /// block_on_simple(queue.wait_if(|| !stored.swap(false, Ordering::Relaxed))).unwrap();
     /// ```
+    #[inline]
     pub fn wake_one_or(&self, otherwise: impl FnOnce()) -> bool {
+        self.choose(|lists| lists.waiting.pop_front(), otherwise)
+    }
+
+    /// Like [`wake_one_or`](Self::wake_one_or), but gives the turn to the waiter that came last.
+    pub fn wake_last_or(&self, otherwise: impl FnOnce()) -> bool {
+        self.choose(Lists::pop_back, otherwise)
+    }
+
+    #[inline]
+    fn choose(
+        &self,
+        pop: impl FnOnce(&mut Lists) -> Option<NonNull<Waiter>>,
+        otherwise: impl FnOnce(),
+    ) -> bool {
         let mut lists = self.lists.lock();
-        let first = if self.is_closed() { None } else { lists.waiting.pop_front() };
-        let Some(node) = first else {
+        let Some(waker) = self.take_out(&mut lists, pop) else {
             otherwise();
             return false;
         };
-        // SAFETY: taken out under the lock, which is still held (W3).
-        let waker = unsafe { Waiter::settle(node, waiter_state::CHOSEN) };
         self.retract(&lists);
         drop(lists);
         waker.wake();
         true
+    }
+
+    /// Gives a turn to the waiter that came first, and to the following ones while `more` says so: it is asked under the
+    /// queue's lock, as long as somebody is left waiting, with the number of turns given so far. Always takes the lock.
+    /// Returns how many were woken.
+    ///
+    /// For primitives that keep the announcement of their waiters in a word of their own, and renew it in `more`; see
+    /// [`Wait::poll_announced`]. `more` must do no more than touch atomics (W6).
+    pub fn wake_while(&self, mut more: impl FnMut(usize) -> bool) -> usize {
+        let mut lists = self.lists.lock();
+        let Some(waker) = self.take_out(&mut lists, |lists| lists.waiting.pop_front()) else { return 0 };
+        if lists.waiting.is_empty() || !more(1) {
+            self.retract(&lists);
+            drop(lists);
+            waker.wake();
+            return 1;
+        }
+        Turns::new(self, more).run(lists, waker)
+    }
+
+    /// Takes out a waiter and gives it a turn; the caller wakes it after unlocking.
+    fn take_out(
+        &self,
+        lists: &mut Lists,
+        pop: impl FnOnce(&mut Lists) -> Option<NonNull<Waiter>>,
+    ) -> Option<Waker> {
+        let first = if self.is_closed() { None } else { pop(lists) };
+        // SAFETY: taken out under the lock, which is still held (W3).
+        first.map(|node| unsafe { Waiter::settle(node, waiter_state::CHOSEN) })
     }
 
     /// Wakes all who wait now, in order, and returns how many it woke. Those who come while it runs are left waiting (W8).
@@ -211,11 +284,17 @@ impl WaitQueue {
     /// It wakes in bounded batches, between which the lock is free. If a waker panics, the others are still woken. Two
     /// concurrent calls may share the work, and the count.
     pub fn wake_all(&self) -> usize {
-        if !self.has_waiters() {
-            return 0;
-        }
+        if self.has_waiters() { self.wake_all_after(|| ()) } else { 0 }
+    }
+
+    /// Like [`wake_all`](Self::wake_all), but calls `before` under the queue's lock first: who is asked later whether it
+    /// should wait sees what it did, and who was asked before is woken. Always takes the lock.
+    ///
+    /// `before` must do no more than touch atomics (W6).
+    pub fn wake_all_after(&self, before: impl FnOnce()) -> usize {
         let mut lists = self.lists.lock();
-        if self.is_closed() {
+        before();
+        if self.is_closed() || lists.waiting.is_empty() {
             return 0;
         }
         lists.epoch += 1;
@@ -253,11 +332,17 @@ impl WaitQueue {
 
     /// Says that somebody is about to wait, before asking whether it must. Under the lock. Returns `false` if closed.
     fn announce(&self) -> bool {
+        let open = self.announce_quietly();
+        fence(Ordering::SeqCst); // the waiter's barrier
+        open
+    }
+
+    /// The same to wakers that always lock.
+    fn announce_quietly(&self) -> bool {
         let open = !self.is_closed();
         if open {
             self.state.store(queue_state::WAITING, Ordering::Relaxed);
         }
-        fence(Ordering::SeqCst); // the waiter's barrier
         open
     }
 

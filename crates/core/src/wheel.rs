@@ -37,7 +37,8 @@
 //!   higher one; the first entry is in the first occupied slot, which two bit scans find.
 //! - **H4** A bit of `occupied` is set exactly when its slot is not empty.
 //! - **H5** Entries with the same deadline come out in the order in which they were registered: lists are first in first
-//!   out, a slot is emptied downwards front to back before anything newer can be put below it (H2), and sorting is stable.
+//!   out, a slot is emptied downwards before anything newer can be put below it (H2), back to front, each entry to the
+//!   front of its new list, and sorting is stable.
 //! - **H6** A registered entry is valid and stays where it is (the caller's promise to [`Wheel::register`]); whoever holds
 //!   `&mut Wheel` is the only one to touch its links and deadline.
 //!
@@ -51,14 +52,17 @@
 #[cfg(feature = "alloc")]
 mod alarms;
 mod sort;
+mod trail;
 
 #[cfg(feature = "alloc")]
 pub use alarms::{AlarmKey, Alarms};
 
-use crate::list::{Linked, List};
+use crate::list::{Linked, Links, List};
+use crate::prefetch;
 use crate::prim::UnsafeCell;
 use core::fmt;
-use core::ptr::NonNull;
+use core::ptr::{NonNull, null};
+use trail::Trail;
 
 /// How many levels a wheel has.
 pub const LEVELS: usize = 6;
@@ -76,19 +80,22 @@ const SLOTS: usize = 64 * WORDS;
 /// How many entries [`Wheel::next_deadline`] looks at before it settles for the start of their slot.
 const LOOK: usize = 32;
 
-/// The deadline of an entry, as the wheel keeps it.
-pub struct Deadline(UnsafeCell<u64>);
+/// The deadline of an entry, as the wheel keeps it, and the address of another entry that it comes to a little later.
+pub struct Deadline {
+    at: UnsafeCell<u64>,
+    ahead: UnsafeCell<*const ()>,
+}
 
 impl Deadline {
     /// A deadline not known yet; [`Wheel::register`] sets it.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
-        Self(UnsafeCell::new(u64::MAX))
+        Self { at: UnsafeCell::new(u64::MAX), ahead: UnsafeCell::new(null()) }
     }
     /// A deadline not known yet; [`Wheel::register`] sets it.
     #[cfg(loom)]
     pub fn new() -> Self {
-        Self(UnsafeCell::new(u64::MAX))
+        Self { at: UnsafeCell::new(u64::MAX), ahead: UnsafeCell::new(null()) }
     }
 
     /// The deadline that the entry was registered with last.
@@ -98,7 +105,7 @@ impl Deadline {
     /// Nobody registers the entry meanwhile (H6).
     pub unsafe fn get(&self) -> u64 {
         // SAFETY: the caller's promise.
-        self.0.with(|deadline| unsafe { *deadline })
+        self.at.with(|deadline| unsafe { *deadline })
     }
 
     /// Remembers a deadline in an entry that is not registered.
@@ -108,7 +115,7 @@ impl Deadline {
     /// The entry is in no wheel, and nobody else uses it meanwhile.
     pub unsafe fn set(&self, deadline: u64) {
         // SAFETY: the caller's promise.
-        self.0.with_mut(|slot| unsafe { *slot = deadline });
+        self.at.with_mut(|slot| unsafe { *slot = deadline });
     }
 }
 impl Default for Deadline {
@@ -121,8 +128,10 @@ impl fmt::Debug for Deadline {
         f.write_str("Deadline") // it belongs to the wheel's lock (H6)
     }
 }
-// SAFETY: it is read and written by whoever holds the wheel, or the unregistered entry (H6); by itself it is a number.
+// SAFETY: it is read and written by whoever holds the wheel, or the unregistered entry (H6); the address is never followed.
 unsafe impl Sync for Deadline {}
+// SAFETY: as above.
+unsafe impl Send for Deadline {}
 
 /// An entry of a [`Wheel`]: it has links and a deadline that nothing but the wheel uses.
 ///
@@ -186,6 +195,8 @@ pub struct Wheel<T: Timed, const GRAIN: u32 = 13> {
     elapsed: u64,
     /// The slots of level 0 that are not in the order of their deadlines.
     disorder: u64,
+    /// Whom the next entry comes after.
+    trail: Trail,
     len: usize,
 }
 
@@ -209,6 +220,7 @@ impl<T: Timed, const GRAIN: u32> Wheel<T, GRAIN> {
             far: List::new(),
             elapsed: 0,
             disorder: 0,
+            trail: Trail::new(),
             len: 0,
         }
     }
@@ -234,8 +246,18 @@ impl<T: Timed, const GRAIN: u32> Wheel<T, GRAIN> {
         // SAFETY: the caller vouches for `node`, which is in no wheel.
         unsafe { T::deadline(node).as_ref().set(deadline) };
         self.len += 1;
+        let place = self.place_of(deadline >> GRAIN);
+        let ahead = match place {
+            Place::Slot(slot) if !LEVEL_0.contains(&slot) => self.trail.step(slot, node.as_ptr().cast()),
+            _ => null(),
+        };
+        self.replace_ahead(node, ahead);
+        if let Place::Slot(slot) = place {
+            let last = self.slots[slot].back();
+            self.occupy(slot, last.is_none_or(|last| self.deadline_of(last) <= deadline));
+        }
         // SAFETY: passed on to the caller.
-        unsafe { self.put(node) };
+        unsafe { self.list(place).push_back(node) };
     }
 
     /// Takes an entry out.
@@ -315,38 +337,23 @@ impl<T: Timed, const GRAIN: u32> Wheel<T, GRAIN> {
         self.far.front().map(beyond)
     }
 
-    /// Links an entry where it belongs.
-    ///
-    /// # Safety
-    ///
-    /// As for [`register`](Self::register); its deadline is set.
-    unsafe fn put(&mut self, node: NonNull<T>) {
-        let tick = self.tick_of(node);
-        let list = match self.place_of(tick) {
-            Place::Slot(slot) => {
-                if LEVEL_0.contains(&slot) && !self.may_follow(slot, node) {
-                    self.disorder |= 1 << slot;
-                }
-                self.occupied[slot / 64] |= 1 << (slot % 64);
-                &mut self.slots[slot]
-            }
-            Place::Far => &mut self.far,
-        };
-        // SAFETY: passed on to the caller.
-        unsafe { list.push_back(node) };
+    /// An entry comes into `slot`, at one of its ends; `fits` if that keeps the slot in the order of deadlines.
+    fn occupy(&mut self, slot: usize, fits: bool) {
+        if LEVEL_0.contains(&slot) && !fits {
+            self.disorder |= 1 << slot;
+        }
+        self.occupied[slot / 64] |= 1 << (slot % 64);
     }
 
-    /// Whether a slot of level 0 that is in order stays so with `node` at its end.
-    fn may_follow(&self, slot: usize, node: NonNull<T>) -> bool {
-        let last = self.slots[slot].back();
-        last.is_none_or(|last| self.deadline_of(last) <= self.deadline_of(node))
+    fn list(&mut self, place: Place) -> &mut List<T> {
+        match place {
+            Place::Slot(slot) => &mut self.slots[slot],
+            Place::Far => &mut self.far,
+        }
     }
 
     fn take_out(&mut self, node: NonNull<T>, place: Place) {
-        let list = match place {
-            Place::Slot(slot) => &mut self.slots[slot],
-            Place::Far => &mut self.far,
-        };
+        let list = self.list(place);
         // SAFETY: a registered entry is in the list of its place (H1) and valid (H6).
         let was_there = unsafe { list.remove(node) };
         assert!(was_there, "a registered entry is where its deadline says");
@@ -387,10 +394,25 @@ impl<T: Timed, const GRAIN: u32> Wheel<T, GRAIN> {
         self.put_all(&mut entries);
     }
 
+    /// Links entries of a list that was emptied where they belong now: from the last one on, each before the ones that
+    /// followed it.
     fn put_all(&mut self, entries: &mut List<T>) {
-        while let Some(node) = entries.pop_front() {
+        let mut trail = Trail::new();
+        while let Some(node) = entries.pop_back() {
+            prefetch::bytes(self.replace_ahead(node, null()), size_of::<Links<T>>());
+            let (place, deadline) = (self.place_of(self.tick_of(node)), self.deadline_of(node));
+            if let Place::Slot(slot) = place {
+                let first = self.slots[slot].front();
+                self.occupy(slot, first.is_none_or(|first| deadline <= self.deadline_of(first)));
+                // What is moved from a list comes off it in the same order the next time.
+                if !LEVEL_0.contains(&slot)
+                    && let Some(before) = NonNull::new(trail.step(slot, node.as_ptr().cast()).cast_mut())
+                {
+                    self.replace_ahead(before.cast(), node.as_ptr().cast());
+                }
+            }
             // SAFETY: it was in this wheel, so the promise of its registration holds, and is in no list now.
-            unsafe { self.put(node) };
+            unsafe { self.list(place).push_front(node) };
         }
     }
 
@@ -410,6 +432,14 @@ impl<T: Timed, const GRAIN: u32> Wheel<T, GRAIN> {
         // SAFETY: called for entries that are registered or about to be, so they are valid, and nobody registers one while
         // the wheel is borrowed (H6).
         unsafe { T::deadline(node).as_ref().get() }
+    }
+
+    /// Sets the address that an entry which is registered, or about to be, keeps; returns the one before.
+    fn replace_ahead(&mut self, node: NonNull<T>, ahead: *const ()) -> *const () {
+        // SAFETY: as in `deadline_of`.
+        let slot = unsafe { &T::deadline(node).as_ref().ahead };
+        // SAFETY: only the wheel uses it, which is borrowed mutably.
+        slot.with_mut(|slot| unsafe { core::mem::replace(&mut *slot, ahead) })
     }
 
     /// Checks the invariants; returns the number of entries. For tests: it takes time in proportion.

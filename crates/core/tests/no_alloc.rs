@@ -1,11 +1,14 @@
-//! What a task costs in allocations: one for the task, and none for anything that is done with it afterwards.
+//! What a task costs in allocations: one for the task, and none for anything that is done with it afterwards. Locks allocate
+//! nothing, whoever waits.
 #![cfg(not(any(loom, shuttle)))]
 
+use ropewalk_core::channel::oneshot;
+use ropewalk_core::sync::{self, Barrier, Condvar, Notify, RwLock, Semaphore};
 use ropewalk_core::task::{Ran, Runnable, TaskHandle, spawn};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
@@ -127,6 +130,32 @@ fn a_task_that_joins_does_not_allocate() {
 }
 
 #[test]
+fn a_oneshot_is_one_allocation_whoever_waits() {
+    let (count, received) = allocations(|| {
+        let (sender, mut receiver) = oneshot::channel();
+        assert!(Pin::new(&mut receiver).poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        sender.send(1).unwrap();
+        receiver.try_recv()
+    });
+    assert_eq!((count, received), (1, Ok(1)));
+}
+
+#[test]
+fn notifying_and_waiting_does_not_allocate() {
+    let notify = Notify::new();
+    let (count, ()) = allocations(|| {
+        for _ in 0..10 {
+            let mut wait = std::pin::pin!(notify.notified());
+            assert!(wait.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            notify.notify_one();
+            assert!(wait.poll(&mut Context::from_waker(Waker::noop())).is_ready());
+            notify.notify_waiters();
+        }
+    });
+    assert_eq!(count, 0);
+}
+
+#[test]
 fn any_other_waker_that_joins_is_boxed() {
     let slot = Slot::default();
     let mut handle = spawn(async {}, into(&slot));
@@ -134,4 +163,26 @@ fn any_other_waker_that_joins_is_boxed() {
     assert_eq!((count, end), (1, Poll::Pending));
     run(&slot);
     assert_eq!(poll(&mut handle, Waker::noop()), Poll::Ready(()));
+}
+
+#[test]
+fn locks_allocate_nothing() {
+    let (mutex, lock, semaphore) = (sync::Mutex::new(0), RwLock::new(0), Semaphore::new(1));
+    let (condvar, barrier) = (Condvar::new(), Barrier::new(2));
+    let mut cx = Context::from_waker(Waker::noop());
+    let (count, ()) = allocations(|| {
+        let held = (mutex.try_lock().unwrap(), lock.try_write().unwrap(), semaphore.try_acquire().unwrap());
+        let (mut locking, mut reading) = (pin!(mutex.lock()), pin!(lock.read()));
+        let (mut acquiring, mut meeting) = (pin!(semaphore.acquire()), pin!(barrier.wait()));
+        assert!(locking.as_mut().poll(&mut cx).is_pending() && reading.as_mut().poll(&mut cx).is_pending());
+        assert!(acquiring.as_mut().poll(&mut cx).is_pending() && meeting.as_mut().poll(&mut cx).is_pending());
+        drop(held);
+        let Poll::Ready(guard) = locking.poll(&mut cx) else { panic!("it was called") };
+        assert!(reading.poll(&mut cx).is_ready() && acquiring.poll(&mut cx).is_ready());
+        assert!(pin!(barrier.wait()).poll(&mut cx).is_ready() && meeting.poll(&mut cx).is_ready());
+        let mut waiting = pin!(condvar.wait(guard));
+        assert!(waiting.as_mut().poll(&mut cx).is_pending() && condvar.notify_one());
+        assert!(waiting.poll(&mut cx).is_ready());
+    });
+    assert_eq!(count, 0);
 }

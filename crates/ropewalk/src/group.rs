@@ -54,14 +54,17 @@ pub async fn task_group<T>(fill: impl FnOnce(&mut TaskGroup<T>)) -> Vec<Result<T
 ///
 /// A task that waits for the handle of one that it stems from, or for its own, would wait for ever: it gets
 /// [`TaskError::Ancestor`], and that is reported on standard error and counted in
-/// [`Metrics::refused_waits`](crate::Metrics::refused_waits).
+/// [`Metrics::refused_waits`](crate::Metrics::refused_waits). One that waits for a group in which it, or a task it stems
+/// from, would have to end first has no such answer to get: that is reported and counted, once, and it waits until it is
+/// cancelled.
 ///
 /// **Dropping** a group cancels its tasks and does not wait for them: the parent's end does.
 ///
 /// **Panics** of tasks are in their results. Those of tasks that nobody can ask for any more, because the group was
 /// dropped, go to [`UnhandledPanic`](crate::UnhandledPanic), as for detached tasks. If the group was forgotten
 /// (`mem::forget`), they are reported and counted when the parent ends; so are those in a group that outlives the parent
-/// and was not asked until then.
+/// and was not asked until then. A forgotten group that was filled outside of any task takes its results with it, panics
+/// included, as a forgotten handle does.
 ///
 /// ```
 /// use ropewalk::TaskGroup;
@@ -85,6 +88,10 @@ pub struct TaskGroup<T> {
     fails: Option<fn(&T) -> bool>,
     /// The parent of the task spawned last.
     parent: Option<Parent>,
+    /// Others had another one.
+    several_parents: bool,
+    /// It was said that a wait for this group cannot end.
+    reported: bool,
 }
 
 struct Seat<T> {
@@ -103,6 +110,8 @@ impl<T> TaskGroup<T> {
             spawned: 0,
             fails: None,
             parent: None,
+            several_parents: false,
+            reported: false,
         }
     }
 
@@ -250,8 +259,19 @@ impl<T> TaskGroup<T> {
             return Poll::Ready(None);
         }
         ready!(poll_proceed(cx));
-        ready!(self.roll.poll(cx, Wanted::Any));
+        ready!(self.poll_roll(cx, Wanted::Any));
         Poll::Ready(self.try_join_next())
+    }
+
+    /// Waits; once, a wait that cannot end is reported. Who waits for its own children, as a rule, need not be asked.
+    fn poll_roll(&mut self, cx: &mut Context<'_>, wanted: Wanted) -> Poll<()> {
+        let polled = self.roll.poll(cx, wanted);
+        let own =
+            |group: &Self| !group.several_parents && group.parent.as_ref().is_some_and(Parent::is_current);
+        if polled.is_pending() && !self.reported && !own(self) {
+            self.reported = kin::reports_wait(&self.roll, wanted == Wanted::All);
+        }
+        polled
     }
 
     /// The result of a task that has ended, if there is one that was not given yet.
@@ -267,7 +287,7 @@ impl<T> TaskGroup<T> {
     pub async fn join_all(&mut self) -> Vec<Result<T, TaskError>> {
         poll_fn(|cx| {
             ready!(poll_proceed(cx));
-            self.roll.poll(cx, Wanted::All)
+            self.poll_roll(cx, Wanted::All)
         })
         .await;
         let mut ended = Vec::with_capacity(self.len());
@@ -340,7 +360,9 @@ impl<T> TaskGroup<T> {
             self.seats.push(None);
             u32::try_from(self.seats.len() - 1).expect("a group has fewer than 2^32 tasks")
         });
+        let before = self.parent.as_ref().map(Parent::id);
         let parent = Parent::current(&mut self.parent, &self.roll);
+        self.several_parents |= self.spawned > 0 && before != parent.map(Parent::id);
         (Kin::new(parent, self.roll.clone(), seat), seat)
     }
 

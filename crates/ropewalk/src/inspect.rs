@@ -5,11 +5,15 @@ use crate::runtime::Shared;
 use crate::sched::blocking;
 use crate::sched::host::{Extra, Observation, Ticket, observation};
 use crate::sched::pool::Pool;
+use crate::sched::reasons::Notes;
+use crate::sched::station::Station;
 use crate::task::TaskId;
+use ropewalk_core::blocked::Reason;
 use ropewalk_core::prim::real::Ordering::Relaxed;
 use ropewalk_core::task::TaskRef;
 use std::fmt;
 use std::panic::Location;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What is known of a task that is alive.
@@ -42,6 +46,71 @@ pub struct Observed {
     pub busy: Duration,
     /// How long ago it was spawned.
     pub age: Duration,
+    /// What it waits for, while it does.
+    pub blocked: Option<Blocked>,
+}
+
+/// What a task waits for.
+///
+/// ```
+/// use ropewalk::{Reason, Runtime, time::sleep};
+/// use std::time::Duration;
+///
+/// let runtime = Runtime::builder().worker_threads(0).observe(true).build()?;
+/// let _task = runtime.spawn(sleep(Duration::from_secs(60)));
+/// runtime.run_until_stalled()?;
+/// let blocked = runtime.tasks()[0].observed.as_ref().unwrap().blocked.unwrap();
+/// assert_eq!(blocked.reason, Reason::Sleep);
+/// # Ok::<(), ropewalk::RuntimeError>(())
+/// ```
+///
+/// A task that waits for several things at once shows the one it asked last, and how many there are beside it. A
+/// future that says nothing, because it is not one of this crate's, shows as [`Reason::Other`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Blocked {
+    /// The kind of thing.
+    pub reason: Reason,
+    /// Its address; of a task, a job or a thread the id; 0 if unknown.
+    pub what: usize,
+    /// How many other things it waits for beside this one.
+    pub others: u32,
+    /// For how long.
+    pub since: Duration,
+}
+
+/// How often a task that runs again and again is looked at: then it does not wait.
+const LOOKS: usize = 4;
+
+impl Blocked {
+    /// Of a task in the state that `state` tells.
+    fn of(seen: &Observation, state: impl Fn() -> &'static str, now: Duration) -> Option<Self> {
+        // Between two equal turns no poll has begun: state and notes are of the same one.
+        let read = || {
+            let turn = seen.reasons.read().turn;
+            let (waits, notes) = (state() == "waiting", seen.reasons.read());
+            (turn == notes.turn).then_some((waits || notes.parked, notes))
+        };
+        let (waits, Notes { reason, what, others, since, .. }) = (0..LOOKS).find_map(|_| read())?;
+        let since = now.saturating_sub(Duration::from_nanos(since));
+        waits.then_some(Blocked { reason, what, others, since })
+    }
+}
+
+/// As it reads after "waits for".
+impl fmt::Display for Blocked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.reason)?;
+        match self.reason {
+            Reason::Other => {}
+            Reason::Join | Reason::Blocking | Reason::Thread => write!(f, " (id {})", self.what)?,
+            _ => write!(f, " at {:#x}", self.what)?,
+        }
+        if self.others > 0 {
+            write!(f, " and {} more", self.others)?;
+        }
+        write!(f, ", for {:?}", self.since)
+    }
 }
 
 impl TaskInfo {
@@ -64,7 +133,12 @@ impl TaskInfo {
         let now = pool.config.clock.now();
         pool.depot.for_each(|task| {
             if task.kind() != Ticket::KIND {
-                found.push(TaskInfo::of(&task, &pool.name, now));
+                let mut info = TaskInfo::of(&task, &pool.name, now);
+                let runs_at = |station: &Arc<Station>| task.is_at(station.current.load(Relaxed));
+                if info.state == "running" && !pool.stations().any(runs_at) {
+                    info.state = "queued"; // new, woken, or it yielded
+                }
+                found.push(info);
             }
         });
     }
@@ -76,6 +150,7 @@ impl TaskInfo {
             polls: seen.polls.load(Relaxed),
             busy: Duration::from_nanos(seen.busy.load(Relaxed)),
             age: now.saturating_sub(Duration::from_nanos(seen.born)),
+            blocked: Blocked::of(seen, || task.state_name(), now),
         });
         Self {
             id: task.id(),
@@ -94,6 +169,10 @@ impl fmt::Display for TaskInfo {
         if let Some(name) = self.observed.as_ref().and_then(|observed| observed.name.as_ref()) {
             write!(f, " {name:?}")?;
         }
-        write!(f, " in {}: {}, spawned at {}", self.pool, self.state, self.spawned_at)
+        write!(f, " in {}: {}, spawned at {}", self.pool, self.state, self.spawned_at)?;
+        match self.observed.as_ref().and_then(|observed| observed.blocked) {
+            Some(blocked) => write!(f, ", waits for {blocked}"),
+            None => Ok(()),
+        }
     }
 }

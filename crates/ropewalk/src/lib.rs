@@ -17,32 +17,56 @@
 //! ```
 //!
 //! [`spawn`] starts a task, [`spawn_blocking`] runs a closure that would hold up a worker, [`Runtime`] is one instance with its own workers, [`Pool`] a group of workers that can be
-//! resized while it runs, [`wait`](wait()) waits from code that is not `async`.
+//! resized while it runs, [`wait`](wait()) waits from code that is not `async`. [Which lock or channel to choose](choosing).
 
+pub mod channel;
+pub mod choosing;
+#[cfg(all(unix, any(feature = "hyper", feature = "tokio-io")))]
+pub mod compat;
 mod context;
+#[cfg(feature = "deadlock_detection")]
+pub mod deadlock;
 mod drive;
+#[cfg(unix)]
+pub mod driver;
+pub mod fs;
 mod group;
 mod inspect;
+pub mod io;
 mod local;
 mod metrics;
+#[cfg(unix)]
+pub mod net;
 mod pool;
+#[cfg(unix)]
+pub mod process;
 mod runtime;
 mod sched;
+mod select;
+pub mod signal;
 pub mod strand;
+pub mod sync;
 pub mod task;
 pub mod thread;
 pub mod time;
 mod wait;
 
+#[cfg(unix)]
+pub use driver::{Interest, IoDriver, IoDriverKind};
 pub use group::{TaskGroup, task_group};
-pub use inspect::{Observed, TaskInfo};
+pub use inspect::{Blocked, Observed, TaskInfo};
+#[cfg(unix)]
+pub use metrics::IoMetrics;
 pub use metrics::{BlockingMetrics, Metrics, PoolMetrics, WorkerMetrics, WorkerState};
 pub use pool::{Pool, PoolBuilder};
+pub use ropewalk_core::blocked::Reason;
 pub use ropewalk_macros::{main, test};
 pub use runtime::{
     BlockInTask, Builder, Clock, Handle, LeftBehind, ManualClock, Runtime, RuntimeConfig, RuntimeError,
     ShutdownError, SystemClock, UnhandledPanic,
 };
+#[doc(hidden)]
+pub use select::support as __select;
 pub use task::{
     AbortHandle, PanicInfo, SpawnLocalError, TaskError, TaskHandle, TaskId, spawn, spawn_blocking,
     spawn_local, yield_now,

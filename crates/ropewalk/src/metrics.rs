@@ -1,5 +1,7 @@
 //! What the workers count, as one snapshot.
 
+#[cfg(unix)]
+pub use crate::drive::io::IoMetrics;
 use crate::drive::time::Shard;
 use crate::runtime::Shared;
 use crate::sched;
@@ -29,6 +31,9 @@ pub struct Metrics {
     pub pools: Vec<PoolMetrics>,
     /// Its blocking pool.
     pub blocking: BlockingMetrics,
+    /// Its I/O driver.
+    #[cfg(unix)]
+    pub io: IoMetrics,
     /// Panics of tasks that nobody waited for.
     pub unhandled_panics: u64,
     /// Waits of a task for one that it stems from, which were refused
@@ -124,6 +129,8 @@ pub struct WorkerMetrics {
     pub parks: u64,
     /// Times it woke up.
     pub wakes: u64,
+    /// Times it left the work to others for some microseconds, because two got less done than one.
+    pub asides: u64,
     /// Polls that ended because the budget was used up.
     pub budget_yields: u64,
     /// Waits inside a poll that parked a stack.
@@ -140,6 +147,8 @@ impl Metrics {
         Self {
             pools: pools.iter().map(|pool| PoolMetrics::of(pool)).collect(),
             blocking: shared.blocking.metrics(),
+            #[cfg(unix)]
+            io: shared.io.metrics(),
             unhandled_panics: shared.panics.get(),
             refused_waits: shared.refused_waits.get(),
         }
@@ -204,6 +213,7 @@ impl WorkerMetrics {
             spin_hits: counters.spin_hits.get(),
             parks: counters.parks.get(),
             wakes: counters.wakes.get(),
+            asides: counters.asides.get(),
             budget_yields: counters.budget_yields.get(),
             waits_in_poll: counters.waits_in_poll.get(),
             held: counters.held.get(),

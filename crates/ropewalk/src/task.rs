@@ -7,7 +7,6 @@ use crate::runtime::Runtime;
 use crate::sched::host::{Extra, Home, Observation, Order, make};
 use crate::sched::pool::Pool;
 use crate::sched::worker::Worker;
-use ropewalk_core::prim::real::AtomicU64;
 use ropewalk_core::task::{Async, Body, Header, Runnable};
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -140,7 +139,7 @@ fn refuse(task: Runnable) {
 pub(crate) fn observation(pool: &Pool, name: Option<Box<str>>, kin: Option<Kin>) -> Observation {
     pool.watch();
     let born = pool.config.clock.now().as_nanos() as u64;
-    Observation { name, home: None, polls: AtomicU64::new(0), busy: AtomicU64::new(0), born, kin }
+    Observation::new(name, born, kin)
 }
 
 /// Starts a task that stays on the worker it is spawned on, so that it need not be `Send`.

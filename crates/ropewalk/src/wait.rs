@@ -14,6 +14,7 @@ use crate::context;
 use crate::runtime::BlockInTask;
 use crate::sched::host::{Extra, Ticket};
 use crate::sched::park::ThreadParker;
+use crate::sched::reasons;
 use crate::sched::worker::Worker;
 use crate::strand;
 pub(crate) use alarm::{Alarm, wait_at_most};
@@ -265,6 +266,8 @@ fn park_thread_until<R>(
         let parker = Arc::new(ThreadParker::new());
         (parker.clone(), Waker::from(parker))
     });
+    #[cfg(feature = "deadlock_detection")]
+    let _known = crate::deadlock::known_as(until.is_none().then_some(&parker));
     let mut cx = Context::from_waker(&waker);
     let value = loop {
         if let Poll::Ready(value) = attempt(&mut cx) {
@@ -274,7 +277,9 @@ fn park_thread_until<R>(
         if left == Some(Duration::ZERO) {
             break None;
         }
+        reasons::park(true);
         parker.park(left);
+        reasons::park(false);
     };
     // A thread that is ending has nowhere to keep it; that is all right.
     let _ended = KEPT.try_with(|kept| kept.set(Some((parker, waker))));

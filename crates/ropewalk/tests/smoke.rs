@@ -4,8 +4,8 @@
 
 use ropewalk::{Runtime, TaskError, Wait};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::sync::{Arc, Mutex};
 
 fn runtimes() -> Vec<Runtime> {
     let threaded = [1, 2, 16].map(|n| Runtime::builder().worker_threads(n).build().unwrap());
@@ -159,4 +159,28 @@ fn a_worker_held_by_blocking_leaves_its_queue_to_the_others() {
         });
         assert_eq!(task.wait().unwrap(), 1);
     }
+}
+
+/// A task that is new or has yielded is queued, one that waits, in whatever way, is waiting, and one that runs, running.
+#[test]
+fn tasks_are_shown_as_what_they_do() {
+    let runtime = Runtime::builder().hosted_workers(1).build().unwrap();
+    let (handle, shown) = (runtime.handle(), Arc::new(Mutex::new(Vec::new())));
+    let states = |runtime: &Runtime| -> Vec<_> { runtime.tasks().iter().map(|task| task.state).collect() };
+    let gate = runtime.spawn(std::future::pending::<()>());
+    let (stop, seen) = (gate.abort_handle(), shown.clone());
+    let waiter = runtime.spawn(async move { gate.wait().is_err() }); // inside a poll: its stack is put away
+    let yielder = runtime.spawn(async { ropewalk::yield_now().await });
+    let looker = runtime.spawn(async move {
+        *seen.lock().unwrap() = handle.tasks().iter().map(|task| task.state).collect();
+    });
+    assert_eq!(states(&runtime), ["queued"; 4], "new ones");
+    for _ in 0..4 {
+        assert!(runtime.try_tick().unwrap());
+    }
+    assert!(looker.is_finished());
+    assert_eq!(*shown.lock().unwrap(), ["waiting", "waiting", "queued", "running"]);
+    stop.cancel();
+    assert!(runtime.block_on(waiter).unwrap());
+    runtime.block_on(yielder).unwrap();
 }

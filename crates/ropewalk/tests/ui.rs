@@ -28,6 +28,7 @@ fn what_must_not_compile() {
     tests.compile_fail("tests/ui/main_options.rs");
     tests.compile_fail("tests/ui/main_body.rs");
     tests.compile_fail("tests/ui/test_shapes.rs");
+    tests.compile_fail("tests/ui/select_shapes.rs");
 }
 
 fn not_here() -> Option<String> {

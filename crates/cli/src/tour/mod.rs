@@ -11,6 +11,8 @@ mod options;
 mod pool;
 mod report;
 mod requests;
+mod shared;
+mod sockets;
 mod switches;
 mod threads;
 mod timers;
@@ -49,7 +51,7 @@ pub(crate) trait Stop: Sync {
     fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>>;
 }
 
-static STOPS: [&dyn Stop; 10] = [
+static STOPS: [&dyn Stop; 12] = [
     &million::Million,
     &switches::Switches,
     &fair::Fair,
@@ -60,6 +62,8 @@ static STOPS: [&dyn Stop; 10] = [
     &inside::Inside,
     &timers::Timers,
     &threads::Threads,
+    &shared::Shared,
+    &sockets::Sockets,
 ];
 
 /// What a stop is told, and how it tells how far it is.

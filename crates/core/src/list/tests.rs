@@ -85,8 +85,13 @@ fn step(
     let (side, pick) = (random.below(2), random.below(nodes.0.len()));
     let linked_at = [0, 1].into_iter().find(|&s| expected[s].contains(&pick));
     match random.below(8) {
-        0..=3 if linked_at.is_none() => {
+        0..=1 if linked_at.is_none() => {
             // SAFETY: the node is in no list and outlives both (L1, L2).
+            unsafe { lists[side].push_front(nodes.at(pick)) };
+            expected[side].push_front(pick);
+        }
+        2..=3 if linked_at.is_none() => {
+            // SAFETY: as above.
             unsafe { lists[side].push_back(nodes.at(pick)) };
             expected[side].push_back(pick);
         }
@@ -97,6 +102,7 @@ fn step(
             assert_eq!(removed, linked_at.is_some());
             expected[side].retain(|&id| id != pick);
         }
+        6 if random.below(2) == 0 => assert_eq!(lists[side].pop_back().map(id), expected[side].pop_back()),
         6 => assert_eq!(lists[side].pop_front().map(id), expected[side].pop_front()),
         _ if random.below(2) == 0 => {
             let mut moved = lists[1 - side].take();

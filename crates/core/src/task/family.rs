@@ -31,8 +31,8 @@ use core::ptr::NonNull;
 
 /// A task and its children: the record by which a [`Host`](super::Host) keeps the rule that a task ends after them.
 pub struct Family {
-    /// The parent's address: it lives as long as any child does.
-    parent: usize,
+    /// It lives as long as any child does.
+    parent: Head,
     /// The family in which the parent is a child.
     above: Option<Arc<Family>>,
     members: Lock<Members>,
@@ -65,7 +65,7 @@ impl Family {
             return None;
         }
         header.state.set_parent();
-        Some(Arc::new(Self { parent: parent.addr().get(), above, members: Lock::new(Members::default()) }))
+        Some(Arc::new(Self { parent: Head(parent), above, members: Lock::new(Members::default()) }))
     }
 
     /// Whether `task` has, or had, children.
@@ -97,7 +97,7 @@ impl Family {
     /// # Safety
     /// `parent` is the head of this family and alive.
     pub unsafe fn may_end(&self, parent: NonNull<Header>) -> bool {
-        debug_assert_eq!(parent.addr().get(), self.parent);
+        debug_assert_eq!(parent, self.parent.0);
         let mut members = self.members.lock();
         if members.alive == 0 {
             return true;
@@ -116,8 +116,12 @@ impl Family {
 
     /// Whether `task` is the head of this family or of one above it: who belongs to it cannot wait for `task`.
     pub fn is_under(&self, task: NonNull<Header>) -> bool {
-        let families = core::iter::successors(Some(self), |family| family.above.as_deref());
-        families.into_iter().any(|family| family.parent == task.addr().get())
+        self.heads().any(|head| head == task)
+    }
+
+    /// The head of this family and of those above it. They are alive as long as the family has children that are not over.
+    pub fn heads(&self) -> impl Iterator<Item = NonNull<Header>> {
+        core::iter::successors(Some(self), |family| family.above.as_deref()).map(|family| family.parent.0)
     }
 
     /// Children that are not over.
@@ -125,6 +129,14 @@ impl Family {
         self.members.lock().alive
     }
 }
+
+/// The address of a parent.
+struct Head(NonNull<Header>);
+
+// SAFETY: it is compared, or followed by who knows that the task is alive, as any thread may that has a reference to it.
+unsafe impl Send for Head {}
+// SAFETY: as above.
+unsafe impl Sync for Head {}
 
 /// A long line of ancestors goes one by one, not one inside the other.
 impl Drop for Family {

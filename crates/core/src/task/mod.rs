@@ -123,8 +123,12 @@ pub unsafe trait Host: 'static {
     /// Whether the host finds idle tasks again, to drop them in the end. If not, a task that nothing can wake any more
     /// is cancelled when its last reference goes.
     const FINDS_TASKS: bool;
+    /// Whether the state of a new task says that it is queued, not running. Its first run costs a read-modify-write more.
+    const SHOWS_START: bool = false;
     /// What its tasks are called in reports.
     const NOUN: &'static str = "task";
+    /// What those wait for who wait for its tasks.
+    const REASON: crate::blocked::Reason = crate::blocked::Reason::Join;
     /// Queues a task.
     fn schedule(task: Runnable);
     /// `task`, whose cell the caller keeps alive, was asked to stop and is not idle: it is queued, or runs, or is over. A
@@ -208,6 +212,15 @@ impl Header {
         unsafe { header.as_ref() }.state.load().is_cancelled()
     }
 
+    /// Tells those who look at the task that its poll waits on a stack that was put away, or goes on.
+    ///
+    /// # Safety
+    /// `header` is a live task.
+    pub unsafe fn set_parked(header: NonNull<Header>, parked: bool) {
+        // SAFETY: passed on to the caller.
+        unsafe { header.as_ref() }.state.set_parked(parked);
+    }
+
     /// The task that `waker` wakes, if it is a waker of one of our tasks.
     pub fn of_waker(waker: &core::task::Waker) -> Option<NonNull<Header>> {
         waker::task_of(waker)
@@ -241,7 +254,7 @@ pub const fn layout<B: Body, H: Host>() -> Layout {
     raw::Cell::<B, H>::LAYOUT
 }
 
-/// Makes a scheduled task in `memory`.
+/// Makes a task in `memory`, to be queued by the caller.
 ///
 /// # Safety
 /// `memory` is valid for [`layout::<B, H>()`](layout) and comes from `H`. The body and its output are `Send + 'static`,
@@ -255,7 +268,7 @@ pub unsafe fn emplace<B: Body, H: Host>(
     birth: Birth,
 ) -> (Runnable, TaskHandle<B::Output>) {
     let Birth { id, spawned_at, pinned, priority } = birth;
-    // SAFETY: passed on to the caller. The new task is SCHEDULED (one Runnable) and counts one handle.
+    // SAFETY: passed on to the caller. The new task has one Runnable (T1) and counts one handle.
     unsafe {
         let header = raw::Cell::<B, H>::emplace(memory, body, extra, id, spawned_at, (pinned, priority));
         (Runnable(header), TaskHandle::new(header))

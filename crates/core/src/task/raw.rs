@@ -13,6 +13,8 @@ use super::join::JoinWord;
 use super::outcome::{Outcome, PanicInfo, drop_payload};
 use super::state::{Dropped, HandleGone, Snapshot, State, Woken};
 use super::{Body, Host, Ran, Runnable, TaskId, TaskRef, waker};
+use crate::blocked::Reason;
+use crate::deadlock::WakerCount;
 use crate::prim::UnsafeCell;
 use alloc::boxed::Box;
 use core::alloc::Layout;
@@ -32,6 +34,8 @@ pub struct Header {
     pub(super) spawned_at: &'static Location<'static>,
     pub(super) join: JoinWord,
     pub(super) id: TaskId,
+    /// Has no size without the feature `deadlock_detection`.
+    pub(super) wakers: WakerCount,
 }
 
 /// What differs between bodies and hosts.
@@ -56,6 +60,7 @@ pub(super) struct Vtable {
     pub(super) name: unsafe fn(NonNull<Header>) -> Option<NonNull<str>>,
     pub(super) extra: usize,
     pub(super) kind: u8,
+    pub(super) reason: Reason,
 }
 
 #[repr(C)]
@@ -96,9 +101,10 @@ impl<B: Body, H: Host> Cell<B, H> {
         name: name::<B, H>,
         extra: core::mem::offset_of!(Self, extra),
         kind: H::KIND,
+        reason: H::REASON,
     };
 
-    /// Writes a scheduled task into `memory`.
+    /// Writes a new task into `memory`.
     ///
     /// # Safety
     /// `memory` is valid for `LAYOUT` and nobody else reads it, except walkers that read the state word after finding
@@ -121,7 +127,8 @@ impl<B: Body, H: Host> Cell<B, H> {
             (&raw mut (*cell).header.spawned_at).write(spawned_at);
             (&raw mut (*cell).header.join).write(JoinWord::new());
             (&raw mut (*cell).header.id).write(id);
-            State::publish(&raw mut (*cell).header.state, pinned, priority);
+            (&raw mut (*cell).header.wakers).write(WakerCount::new());
+            State::publish(&raw mut (*cell).header.state, H::SHOWS_START, pinned, priority);
         }
         memory.cast()
     }
@@ -318,7 +325,6 @@ unsafe fn run<B: Body, H: Host>(header: NonNull<Header>, yielded: &LocalCell<boo
         return cell.stop(header, now);
     }
     if yielded {
-        state.requeue();
         return Ran::Yielded(Runnable(header));
     }
     let before = state.suspend();

@@ -1,37 +1,49 @@
 //! The state word of a task: who may touch the cell, and when it is freed.
 //!
 //! ```text
-//!  63 ............ 13 | 12..9 | 8..7     | 6      | 5      | 4        | 3         | 2        | 1       | 0
-//!  references         | KIN   | PRIORITY | PINNED | HANDLE | SHUTDOWN | CANCELLED | COMPLETE | RUNNING | SCHEDULED
+//!  63 ...... 14 | 13     | 12..9 | 8..7     | 6      | 5      | 4        | 3         | 2        | 1       | 0
+//!  references   | PARKED | KIN   | PRIORITY | PINNED | HANDLE | SHUTDOWN | CANCELLED | COMPLETE | RUNNING | SCHEDULED
 //! ```
 //!
 //! The life of a task (arrows name functions of [`State`]):
 //!
 //! ```text
-//!             start            finish
+//!                 publish
+//!                    ▼
+//!             start   │        finish
 //!  SCHEDULED ────────▶ RUNNING ───────▶ COMPLETE ──(last reference)──▶ freed
-//!   ▲   ▲  ▲            │ │ ▲
-//!   │   │  └──requeue───┘ │ └ wake: SCHEDULED|RUNNING, run again after this poll
-//!   │   └─────suspend─────┤   (it was woken meanwhile)
-//!  wake, cancel           │ suspend
-//!   └──────── idle ◀──────┘
+//!   ▲   ▲              │ ▲  ▲
+//!   │   └───suspend────┤ │  └ wake: SCHEDULED|RUNNING, run again after this poll
+//! cancel   (woken      │ │
+//!   │    meanwhile)    │ │ wake
+//!   │          suspend │ │
+//!   └───────────────── idle
 //! ```
+//!
+//! A task is RUNNING while it is in a queue, too: a new one (unless its host wants to see it queued), one that yields, and
+//! one that was woken when it was idle. The one who makes it so has the `Runnable`, and who gets that has nothing to tell
+//! anybody: neither spawn, nor yield, nor the start of a poll pays for a read-modify-write. A wake-up that comes while the
+//! task is queued is taken by `start` if it is seen there, else by `suspend`, which costs one needless poll at most.
 //!
 //! KIN says what the task has to do with its children: 0, it has none; 1 (PARENT), it had some; 8 and more (HELD and the
 //! outcome), its body is over, and it only waits for them. A held task goes round as any other does (idle, scheduled,
 //! running), but its run polls nothing: it asks whether it may finish, and holds again if not.
 //!
+//! PARKED only tells onlookers that the poll waits on a stack that was put away.
+//!
 //! | SCHEDULED | RUNNING | who owns body and stage |
 //! |---|---|---|
 //! | 0 | 0 | nobody; the next `wake` or `cancel` creates a [`Runnable`](super::Runnable) |
-//! | 1 | 0 | the one `Runnable`, in some queue |
-//! | 0 | 1 | the thread that polls |
-//! | 1 | 1 | the thread that polls; it gets a `Runnable` back from `suspend` |
+//! | 1 | 0 | the one `Runnable`, in some queue: woken during its poll, cancelled while idle, or new and shown as queued |
+//! | 0 | 1 | the thread that polls, or the one `Runnable`, in some queue |
+//! | 1 | 1 | the same; woken since: `start` takes that wake-up, or `suspend` gives a `Runnable` back for it |
 //!
 //! Invariants, cited as T1.. by the rest of the module:
 //!
-//! * **T1** At most one `Runnable` exists per task, exactly while SCHEDULED is set and RUNNING is not.
-//! * **T2** Only the thread that took RUNNING (by `start`) touches the body, until `suspend`, `requeue` or `finish`.
+//! * **T1** At most one `Runnable` exists per task, and none while it is idle or COMPLETE, or a thread polls it.
+//! * **T2** Only the thread that has the `Runnable`, or runs the task by it (`start`), touches the body, until `suspend` or
+//!   `finish`, or until it passes the `Runnable` on. RUNNING is set by who thereby has the `Runnable` (`wake`) or has it
+//!   already (`start`), and cleared by the thread that runs it.
 //! * **T3** The cell is freed by the one operation that leaves COMPLETE set with no reference. References are counted
 //!   for the handle, for wakers and for [`TaskRef`](super::TaskRef)s; a `Runnable` and a running poll need none, because
 //!   the task is not COMPLETE then.
@@ -39,18 +51,21 @@
 //!   `finish` both decide on this word, so exactly one side drops an output that nobody takes.
 //! * **T5** COMPLETE is final, and no reference is ever created from nothing after it (`try_ref` refuses): a holder that
 //!   sees COMPLETE with one reference is alone.
-//! * **T6** KIN is changed by whoever has RUNNING. While it says HELD, the body is gone and the stage holds what the
+//! * **T6** KIN is changed by whoever runs the task. While it says HELD, the body is gone and the stage holds what the
 //!   outcome in it says.
 //!
 //! Every transition is an acquire-release read-modify-write on this one word, so whatever a waker's thread wrote before
-//! `wake` is seen by the poll that follows, even if the task was scheduled already.
+//! `wake` is seen by a poll that follows, even if the task was queued already: by the one whose `start` takes the wake-up,
+//! or by the one for which `suspend` finds it. What the thread wrote that spawned the task, or polled it until it yielded,
+//! or made it RUNNING by waking it, comes with the `Runnable`, by way of the queue it went through; and with it what the
+//! last `suspend` had published, which that `wake` acquired.
 
 use super::outcome::Outcome;
 use crate::prim::{AtomicUsize, Ordering::*};
 use core::fmt;
 
 const SCHEDULED: usize = 1;
-/// `SCHEDULED + SCHEDULED`: so `start` is one addition and `requeue` one subtraction.
+/// `SCHEDULED + SCHEDULED`: so `start` is one addition.
 const RUNNING: usize = 1 << 1;
 /// `RUNNING + RUNNING`: so finishing a detached task is one addition.
 const COMPLETE: usize = 1 << 2;
@@ -63,7 +78,8 @@ const PARENT: usize = 1 << KIN_SHIFT;
 const HELD: usize = 8 << KIN_SHIFT;
 const KIN: usize = 15 << KIN_SHIFT;
 const KIN_SHIFT: u32 = 9;
-const REF_SHIFT: u32 = 13;
+const PARKED: usize = 1 << 13;
+const REF_SHIFT: u32 = 14;
 const REF: usize = 1 << REF_SHIFT;
 /// Half of what fits: leaked wakers abort the process long before the count could wrap.
 const REF_LIMIT: usize = (usize::MAX >> REF_SHIFT) / 2;
@@ -116,14 +132,16 @@ pub(super) enum Detached {
 pub(super) struct HandleGone;
 
 impl State {
-    /// Writes the word of a task that is queued, with a handle and the handle's reference. Walkers may be reading the
-    /// word of the task that lived here before (COMPLETE), so this is a store of the atomic, and it comes last.
+    /// Writes the word of a new task, with a handle and the handle's reference; the caller owns the `Runnable`. Walkers may
+    /// be reading the word of the task that lived here before (COMPLETE), so this is a store of the atomic, and it comes
+    /// last.
     ///
     /// # Safety
     /// `at` is valid for writes and no task lives there.
-    pub(super) unsafe fn publish(at: *mut Self, pinned: bool, priority: u8) {
+    pub(super) unsafe fn publish(at: *mut Self, queued: bool, pinned: bool, priority: u8) {
+        let turn = if queued { SCHEDULED } else { RUNNING };
         let pinned = if pinned { PINNED } else { 0 };
-        let word = SCHEDULED | HANDLE | REF | pinned | ((priority as usize & 3) << PRIORITY_SHIFT);
+        let word = turn | HANDLE | REF | pinned | ((priority as usize & 3) << PRIORITY_SHIFT);
         // SAFETY: passed on to the caller.
         unsafe { crate::prim::init_usize(&raw mut (*at).0, word) };
     }
@@ -154,11 +172,17 @@ impl State {
         }
     }
 
-    /// SCHEDULED -> RUNNING. The caller holds the `Runnable` (T1).
+    /// The `Runnable`, which the caller has, becomes a poll (T1): SCHEDULED -> RUNNING. A task that is RUNNING already is
+    /// left alone, unless it was woken since: this poll is the one that follows.
     pub(super) fn start(&self) -> Snapshot {
-        let before = Snapshot(self.0.fetch_add(SCHEDULED, AcqRel));
-        debug_assert!(before.is_scheduled() && !before.is_running() && !before.is_complete(), "{before:?}");
-        before
+        // Relaxed: a wake-up or a cancellation that is overlooked here is seen by `suspend`.
+        let now = Snapshot(self.0.load(Relaxed));
+        debug_assert!(now.0 & (SCHEDULED | RUNNING) != 0 && !now.is_complete(), "{now:?}");
+        match (now.is_running(), now.is_scheduled()) {
+            (true, false) => now,
+            (true, true) => Snapshot(self.0.fetch_and(!SCHEDULED, AcqRel)),
+            _ => Snapshot(self.0.fetch_add(SCHEDULED, AcqRel)),
+        }
     }
 
     /// RUNNING -> idle, or SCHEDULED if it was woken meanwhile (the caller then owns the `Runnable`).
@@ -166,11 +190,13 @@ impl State {
         Snapshot(self.0.fetch_sub(RUNNING, AcqRel))
     }
 
-    /// RUNNING -> SCHEDULED: the task yielded; the caller owns the `Runnable`.
-    pub(super) fn requeue(&self) {
-        // RUNNING - SCHEDULED = SCHEDULED. If somebody woke it meanwhile, the subtraction only takes that wake-up back
-        // and leaves RUNNING: it is ours as before, so once more.
-        while self.0.fetch_sub(SCHEDULED, AcqRel) & SCHEDULED != 0 {}
+    /// The poll waits on a stack that is put away, or goes on. Only for those who look at it.
+    pub(super) fn set_parked(&self, parked: bool) {
+        if parked {
+            self.0.fetch_or(PARKED, Relaxed);
+        } else {
+            self.0.fetch_and(!PARKED, Relaxed);
+        }
     }
 
     /// The task that runs has children from now on.
@@ -216,7 +242,7 @@ impl State {
     pub(super) fn wake(&self) -> Woken {
         self.transition(|now| match now {
             now if now.is_complete() => (Woken::Nothing, None),
-            now if now.is_idle() => (Woken::Submit, Some(now.0 | SCHEDULED)),
+            now if now.is_idle() => (Woken::Submit, Some(now.0 | RUNNING)),
             // Also when it is scheduled already: the write publishes what this thread did before waking.
             now => (Woken::Nothing, Some(now.0 | SCHEDULED)),
         })
@@ -227,7 +253,7 @@ impl State {
         self.transition(|now| match now {
             now if now.is_complete() && now.refs() == 1 => (Woken::Free, Some(now.0 - REF)),
             now if now.is_complete() => (Woken::Nothing, Some(now.0 - REF)),
-            now if now.is_idle() => (Woken::Submit, Some((now.0 | SCHEDULED) - REF)),
+            now if now.is_idle() => (Woken::Submit, Some((now.0 | RUNNING) - REF)),
             now => (Woken::Nothing, Some((now.0 | SCHEDULED) - REF)),
         })
     }
@@ -299,6 +325,9 @@ impl Snapshot {
     pub(super) fn is_running(self) -> bool {
         self.0 & RUNNING != 0
     }
+    pub(super) fn is_parked(self) -> bool {
+        self.0 & PARKED != 0
+    }
     pub(super) fn is_complete(self) -> bool {
         self.0 & COMPLETE != 0
     }
@@ -321,10 +350,6 @@ impl Snapshot {
     /// Whether it ever had children.
     pub(super) fn is_parent(self) -> bool {
         self.0 & KIN != 0
-    }
-    /// Whether it may be the task that asks, or one above it: it has children, or runs now.
-    pub(super) fn may_be_ancestor(self) -> bool {
-        self.0 & (KIN | RUNNING) != 0
     }
     /// How the body ended, if it did and the task waits for its children.
     pub(super) fn held(self) -> Option<Outcome> {
@@ -361,6 +386,7 @@ impl fmt::Debug for Snapshot {
             (PINNED, "PINNED"),
             (KIN, "PARENT"),
             (HELD, "HELD"),
+            (PARKED, "PARKED"),
         ];
         f.write_str("State(")?;
         for (_, name) in flags.iter().filter(|(bit, _)| self.0 & bit != 0) {

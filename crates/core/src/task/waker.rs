@@ -39,12 +39,16 @@ unsafe fn header<'a>(data: *const ()) -> &'a Header {
 
 unsafe fn clone(data: *const ()) -> RawWaker {
     // SAFETY: see `header`.
-    unsafe { header(data) }.state.ref_inc();
+    let header = unsafe { header(data) };
+    header.state.ref_inc();
+    header.wakers.add_one();
     RawWaker::new(data, &VTABLE)
 }
 
 unsafe fn wake(data: *const ()) {
     // SAFETY: the waker's reference is given up to `wake_by_val`.
+    unsafe { header(data) }.wakers.take_one();
+    // SAFETY: as above.
     unsafe { (header(data).vtable.wake_by_val)(NonNull::new_unchecked(data as *mut Header)) }
 }
 
@@ -58,6 +62,8 @@ unsafe fn wake_by_ref(data: *const ()) {
 }
 
 unsafe fn drop_waker(data: *const ()) {
+    // SAFETY: see `header`.
+    unsafe { header(data) }.wakers.take_one();
     // SAFETY: the waker's reference becomes the `TaskRef`'s.
     drop(TaskRef(unsafe { NonNull::new_unchecked(data as *mut Header) }));
 }

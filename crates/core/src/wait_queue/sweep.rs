@@ -1,9 +1,10 @@
 //! Waking many: batch by batch, never under the lock. Its invariants are numbered in `wait_queue.rs`.
 
 use super::{Lists, WaitQueue, Waiter, waiter_state};
-use crate::prim::LockGuard;
+use crate::prim::BriefGuard;
 use crate::wake_batch::WakeBatch;
 use core::ptr::NonNull;
+use core::task::Waker;
 
 /// How many wakers are taken out per locking: enough to make the lock cheap, few enough for a small stack.
 const BATCH: usize = if cfg!(loom) { 1 } else { 16 };
@@ -37,7 +38,7 @@ impl<'q> Sweep<'q> {
     }
 
     /// Wakes them all, starting under the lock that the caller has taken. Returns their number.
-    pub(super) fn run(mut self, lists: LockGuard<'q, Lists>) -> usize {
+    pub(super) fn run(mut self, lists: BriefGuard<'q, Lists>) -> usize {
         self.step(lists);
         self.rest();
         self.woken
@@ -50,7 +51,7 @@ impl<'q> Sweep<'q> {
     }
 
     /// Takes out one batch, unlocks, and wakes it.
-    fn step(&mut self, mut lists: LockGuard<'_, Lists>) {
+    fn step(&mut self, mut lists: BriefGuard<'_, Lists>) {
         let mut batch = WakeBatch::<BATCH>::new();
         while !batch.is_full() && self.unfinished {
             match self.whom.next(&mut lists) {
@@ -91,5 +92,56 @@ impl Whom {
             Whom::Everybody => waiter_state::CLOSED,
             Whom::Before(_) => waiter_state::RELEASED,
         }
+    }
+}
+
+/// One `wake_while` under way that goes beyond the first waiter. Like a sweep it goes through to the end.
+pub(super) struct Turns<'q, F: FnMut(usize) -> bool> {
+    queue: &'q WaitQueue,
+    more: F,
+    woken: usize,
+    goes_on: bool,
+}
+
+impl<'q, F: FnMut(usize) -> bool> Turns<'q, F> {
+    /// `more` has just said that another one is to be woken, after the first.
+    pub(super) fn new(queue: &'q WaitQueue, more: F) -> Self {
+        Self { queue, more, woken: 1, goes_on: true }
+    }
+
+    /// Wakes the first one and the following. Returns their number.
+    pub(super) fn run(mut self, lists: BriefGuard<'q, Lists>, first: Waker) -> usize {
+        let mut batch = WakeBatch::new();
+        batch.push(first);
+        self.step(lists, batch);
+        self.rest();
+        self.woken
+    }
+
+    fn rest(&mut self) {
+        while self.goes_on {
+            self.step(self.queue.lists.lock(), WakeBatch::new());
+        }
+    }
+
+    /// Fills up the batch, unlocks, and wakes it.
+    fn step(&mut self, mut lists: BriefGuard<'_, Lists>, mut batch: WakeBatch<BATCH>) {
+        while !batch.is_full() && self.goes_on {
+            if let Some(waker) = self.queue.take_out(&mut lists, |lists| lists.waiting.pop_front()) {
+                batch.push(waker);
+                self.woken += 1;
+            }
+            self.goes_on = !lists.waiting.is_empty() && (self.more)(self.woken);
+        }
+        self.queue.retract(&lists);
+        drop(lists);
+        batch.wake();
+    }
+}
+
+/// Only a panicking waker leaves something to do here.
+impl<F: FnMut(usize) -> bool> Drop for Turns<'_, F> {
+    fn drop(&mut self) {
+        self.rest();
     }
 }

@@ -62,7 +62,7 @@ fn check(queue: &WaitQueue) -> (usize, usize) {
 // + `if false {`
 // mutation: wait-queue-announces-after-asking
 // - in crates/core/src/wait_queue/wait.rs: `if !should_wait() {`
-// + `self.queue.retract(&lists); let wait = should_wait(); self.queue.announce(); if !wait {`
+// + `self.queue.retract(&lists); let wait = should_wait(); _ = self.queue.announce(); if !wait {`
 #[test]
 fn model_wait_queue_wake_one_against_wait_if() {
     prim::model(|| {
@@ -122,8 +122,8 @@ fn model_wait_queue_dropping_a_chosen_waiter_passes_the_turn_on() {
 // - in crates/core/src/wait_queue/waiter.rs: `state.store(outcome, Ordering::Release);`
 // + `state.store(outcome, Ordering::Relaxed);`
 // mutation: wait-queue-outcome-not-acquired
-// - in crates/core/src/wait_queue/wait.rs: `match this.node.state.load(Ordering::Acquire) {`
-// + `match this.node.state.load(Ordering::Relaxed) {`
+// - in crates/core/src/wait_queue/wait.rs: `match self.node.state.load(Ordering::Acquire) {`
+// + `match self.node.state.load(Ordering::Relaxed) {`
 #[test]
 fn model_wait_queue_outcome_seen_without_the_lock_carries_the_data() {
     struct Shared(WaitQueue, UnsafeCell<u32>);
@@ -202,8 +202,8 @@ fn model_wait_queue_wake_all_against_arrival() {
 }
 
 // mutation: wait-queue-wake-one-takes-the-released
-// - in crates/core/src/wait_queue.rs: `else { lists.waiting.pop_front() };`
-// + `else { lists.releasing.pop_front().or_else(|| lists.waiting.pop_front()) };`
+// - in crates/core/src/wait_queue.rs: `self.choose(|lists| lists.waiting.pop_front(), otherwise)`
+// + `self.choose(|lists| lists.releasing.pop_front().or_else(|| lists.waiting.pop_front()), otherwise)`
 #[test]
 fn model_wait_queue_wake_one_between_batches_goes_to_the_newcomer() {
     prim::model(|| {

@@ -65,11 +65,52 @@ impl<'q> Wait<'q> {
         cx: &mut Context<'_>,
         should_wait: impl FnOnce() -> bool,
     ) -> Poll<Result<(), Closed>> {
-        let this = self.into_ref();
-        match this.node.state.load(Ordering::Acquire) {
-            waiter_state::IDLE => this.enter(cx, should_wait),
-            waiter_state::WAITING => this.renew(cx),
-            outcome => this.finish(outcome),
+        self.into_ref().poll_entered(cx, WaitQueue::announce, should_wait)
+    }
+
+    /// As [`poll_wait_with`](Self::poll_wait_with), without the barrier before `should_wait`: for a primitive that keeps an
+    /// announcement in the very word its condition is in. `should_wait` sets it by a read-modify-write with acquire and
+    /// release; whoever changes the condition does so by another one of the same word, finds the announcement, and calls
+    /// [`wake_while`](WaitQueue::wake_while). One of the two comes first in that word's order, and the other one sees it.
+    ///
+    /// # Panics
+    ///
+    /// After it completed.
+    pub fn poll_announced(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        should_wait: impl FnOnce() -> bool,
+    ) -> Poll<Result<(), Closed>> {
+        self.into_ref().poll_entered(cx, WaitQueue::announce_quietly, should_wait)
+    }
+
+    /// Like [`poll_wait_with`](Self::poll_wait_with), without the barrier of the first poll. For a primitive whose wakers
+    /// always lock: they use [`wake_one_or`](WaitQueue::wake_one_or), [`wake_last_or`](WaitQueue::wake_last_or),
+    /// [`wake_all_after`](WaitQueue::wake_all_after) and [`close`](WaitQueue::close) only. Others may miss it.
+    ///
+    /// # Panics
+    ///
+    /// After it completed.
+    #[inline]
+    pub fn poll_wait_locked(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        should_wait: impl FnOnce() -> bool,
+    ) -> Poll<Result<(), Closed>> {
+        self.into_ref().poll_entered(cx, WaitQueue::announce_quietly, should_wait)
+    }
+
+    #[inline]
+    fn poll_entered(
+        self: Pin<&Self>,
+        cx: &mut Context<'_>,
+        announce: impl FnOnce(&WaitQueue) -> bool,
+        should_wait: impl FnOnce() -> bool,
+    ) -> Poll<Result<(), Closed>> {
+        match self.node.state.load(Ordering::Acquire) {
+            waiter_state::IDLE => self.enter(cx, announce, should_wait),
+            waiter_state::WAITING => self.renew(cx),
+            outcome => self.finish(outcome),
         }
     }
 
@@ -77,6 +118,7 @@ impl<'q> Wait<'q> {
     /// noticed: the turn is then the caller's, to be used or passed on; dropping the future will not do it any more.
     ///
     /// The future counts as completed afterwards.
+    #[inline]
     #[must_use = "if it returns true, the turn must be used or passed on"]
     pub fn cancel(self: Pin<&mut Self>) -> bool {
         self.leave()
@@ -86,11 +128,12 @@ impl<'q> Wait<'q> {
     fn enter(
         self: Pin<&Self>,
         cx: &mut Context<'_>,
+        announce: impl FnOnce(&WaitQueue) -> bool,
         should_wait: impl FnOnce() -> bool,
     ) -> Poll<Result<(), Closed>> {
         let waker = cx.waker().clone(); // W6; declared before the guard, so dropped after it
         let mut lists = self.queue.lists.lock();
-        let open = self.queue.announce();
+        let open = announce(self.queue);
         if !should_wait() {
             self.queue.retract(&lists);
             return self.finish(waiter_state::RELEASED);
@@ -150,9 +193,22 @@ impl<'q> Wait<'q> {
     }
 
     /// Makes sure that the node is not linked. Returns whether a turn was left unused (W7).
+    #[inline]
     fn leave(&self) -> bool {
+        let state = self.node.state.load(Ordering::Acquire);
+        match state {
+            waiter_state::DONE => false,
+            waiter_state::IDLE => {
+                self.node.state.store(waiter_state::DONE, Ordering::Relaxed); // nobody else knows the node
+                false
+            }
+            _ => self.leave_from(state),
+        }
+    }
+
+    #[inline(never)]
+    fn leave_from(&self, mut state: u32) -> bool {
         let mut waker = None; // dropped after unlocking (W6)
-        let mut state = self.node.state.load(Ordering::Acquire);
         if state == waiter_state::WAITING {
             let mut lists = self.queue.lists.lock();
             state = self.node.state.load(Ordering::Relaxed); // it may have been chosen just before the lock was ours
@@ -182,6 +238,7 @@ impl Future for Wait<'_> {
 }
 
 impl Drop for Wait<'_> {
+    #[inline]
     fn drop(&mut self) {
         if self.leave() {
             self.queue.wake_one();

@@ -25,6 +25,10 @@ use core::fmt::Debug;
 use core::time::Duration;
 
 pub(crate) mod futex;
+#[cfg(unix)]
+pub(crate) mod io;
+#[cfg(unix)]
+mod switch;
 pub(crate) mod time;
 
 /// What the polling worker sleeps in. Drivers wake; they never run tasks.
@@ -36,13 +40,29 @@ pub(crate) mod time;
 ///    Several collapse into one.
 /// 4. `park` may return early, for no reason at all. Callers look again.
 pub(crate) trait Driver: Debug + Send + Sync {
-    /// Sleeps until [`unpark`](Self::unpark), an event, or the end of `timeout` (`None`: no limit), and turns the
-    /// events that came into wake-ups.
+    /// Sleeps until [`unpark`](Self::unpark), an event, or the end of `timeout` (`None`: no limit), and collects the
+    /// events that came. While some are collected and not delivered it does not sleep.
     fn park(&self, timeout: Option<Duration>);
 
-    /// Turns the events that came into wake-ups, without sleeping. Called every few dozen ticks under load.
+    /// Collects the events that came, without sleeping. Called every few dozen ticks under load.
     fn poll(&self);
 
     /// Ends the `park` under way, or else the next one.
     fn unpark(&self);
+
+    /// Whether something was collected and not delivered; a guess, right for who collected it.
+    fn has_events(&self) -> bool {
+        false
+    }
+
+    /// Turns what was collected into wake-ups, and says how many events there were. Called by anyone, also by two at once:
+    /// without the seam, since wakers are the user's code.
+    fn deliver(&self) -> usize {
+        0
+    }
+
+    /// Whether events may come, so that somebody must look for them.
+    fn is_watching(&self) -> bool {
+        false
+    }
 }

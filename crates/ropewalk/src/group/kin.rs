@@ -50,6 +50,16 @@ impl Parent {
         .flatten();
         known.as_ref()
     }
+
+    pub(crate) fn id(&self) -> TaskId {
+        self.id
+    }
+
+    /// Whether it is the task that runs now.
+    pub(crate) fn is_current(&self) -> bool {
+        // SAFETY: the current task is alive while it runs.
+        with_current(|task, _| unsafe { Header::id(task) } == self.id).unwrap_or(false)
+    }
 }
 
 /// Calls `f` with the task, or the blocking job, that runs here, and its runtime. The root of a `block_on` is no task.
@@ -170,6 +180,31 @@ pub(crate) fn refuses_wait(task: NonNull<Header>) -> bool {
         stems
     });
     refused.unwrap_or(false)
+}
+
+/// The task that runs on this thread waits for the group of `roll`. If it stems from those of its tasks that the wait
+/// would have to see ended, it waits for ever, and that is said. True: it was.
+pub(crate) fn reports_wait(roll: &Arc<Roll>, for_all: bool) -> bool {
+    let reported = with_current(|current, runtime| {
+        // SAFETY: the current task is alive while it runs, and so are those it stems from.
+        let kin = |task| unsafe { kin_of(task) };
+        let above = kin(current)?.membership.as_ref().map(Membership::family);
+        let line = std::iter::once(current).chain(above.into_iter().flat_map(|family| family.heads()));
+        let in_group = line.filter(|task| kin(*task).is_some_and(|kin| Arc::ptr_eq(&kin.roll, roll))).count();
+        let needed = if for_all { 1 } else { roll.alive() };
+        if in_group == 0 || in_group < needed {
+            return None;
+        }
+        runtime.refused_waits.add_shared(1);
+        // SAFETY: as above.
+        let waiting = unsafe { Header::reference(current) };
+        complain(format_args!(
+            "{} waits for a group to which it, or a task it stems from, belongs: that wait cannot end",
+            described(&waiting)
+        ));
+        Some(())
+    });
+    reported.flatten().is_some()
 }
 
 /// A task as reports name it.

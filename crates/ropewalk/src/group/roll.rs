@@ -8,6 +8,7 @@
 //! * **R2** The output is published before `ended`: who reads the number finds the output.
 //! * **R3** Wakers are cloned, called and dropped outside of the lock; cancelling and letting go of tasks, too.
 
+use ropewalk_core::blocked::{Reason, address_of, note};
 use ropewalk_core::prim::Lock;
 use ropewalk_core::task::TaskRef;
 use std::collections::VecDeque;
@@ -117,7 +118,16 @@ impl Roll {
         let unused = if ready { Some((waker, wanted)) } else { state.waiter.replace((waker, wanted)) };
         drop(state);
         drop(unused);
-        if ready { Poll::Ready(()) } else { Poll::Pending }
+        if ready {
+            return Poll::Ready(());
+        }
+        note(Reason::Group, address_of(self));
+        Poll::Pending
+    }
+
+    /// How many have not ended.
+    pub(crate) fn alive(&self) -> usize {
+        self.0.lock().alive
     }
 
     /// The seat of the task that ended first, which is free from now on.

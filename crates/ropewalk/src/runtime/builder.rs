@@ -2,6 +2,8 @@
 
 use super::config::{BlockInTask, BlockingConfig, Config, Hooks, UnhandledPanic};
 use super::{Clock, ManualClock, Runtime, RuntimeError, Timebase};
+#[cfg(unix)]
+use crate::drive::io::{Choice, IoDriver, IoDriverKind};
 use ropewalk_core::task::TaskId;
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,6 +61,8 @@ impl Builder {
             observe: false,
             seed: 0x005E_ED0F_0A12_0BE5,
             clock: Timebase::System,
+            #[cfg(unix)]
+            io_driver: Choice::default(),
             hooks: Hooks::default(),
         };
         Self { workers: None, hosted: None, paused: false, config }
@@ -110,6 +114,35 @@ impl Builder {
     /// After how many polls a busy worker looks at the injection queue and the driver. From 2 to 65,536; default 61.
     pub fn global_queue_interval(mut self, polls: u32) -> Self {
         self.config.global_queue_interval = polls;
+        self
+    }
+
+    /// Which I/O driver to use. Default: [`Auto`](IoDriverKind::Auto); the environment variable `ROPEWALK_IO_DRIVER` overrides
+    /// the default. The driver is made with the first socket; [`metrics`](Runtime::metrics) says which one it is, and why.
+    /// [`build`](Self::build) refuses what this system has not; if only its kernel lacks io_uring, or forbids it, epoll is
+    /// used in its place.
+    ///
+    /// ```
+    /// use ropewalk::{Runtime, driver::IoDriverKind};
+    /// let refused = Runtime::builder().io_driver(IoDriverKind::Iocp).build().unwrap_err();
+    /// assert!(refused.to_string().starts_with("io_driver: Iocp is not possible; accepted: Auto"));
+    /// let runtime = Runtime::builder().worker_threads(0).io_driver(IoDriverKind::Poll).build()?;
+    /// assert_eq!(runtime.metrics().io.asked_for, IoDriverKind::Poll);
+    /// # Ok::<(), ropewalk::RuntimeError>(())
+    /// ```
+    #[cfg(unix)]
+    pub fn io_driver(mut self, kind: IoDriverKind) -> Self {
+        self.config.io_driver = Choice::Kind(kind);
+        self
+    }
+
+    /// A driver of one's own, made when the first socket needs it.
+    #[cfg(unix)]
+    pub fn io_driver_with(
+        mut self,
+        make: impl Fn() -> std::io::Result<Box<dyn IoDriver>> + Send + Sync + 'static,
+    ) -> Self {
+        self.config.io_driver = Choice::Custom(Arc::new(make));
         self
     }
 
@@ -291,7 +324,8 @@ impl Builder {
         };
         let knob = if self.hosted.is_some() { "hosted_workers" } else { "worker_threads" };
         check(knob, count, 1..=MOST_WORKERS)?;
-        let config = self.config;
+        #[cfg_attr(not(unix), allow(unused_mut))]
+        let mut config = self.config;
         check("queue_capacity", config.queue_capacity, 4..=65_536)?;
         if !config.queue_capacity.is_power_of_two() {
             return Err(RuntimeError::setting("queue_capacity", config.queue_capacity, "a power of two"));
@@ -303,6 +337,8 @@ impl Builder {
         check("blocking_threads (max)", blocking.most, 1..=MOST_BLOCKING)?;
         check("blocking_threads (min)", blocking.least, 0..=blocking.most)?;
         check("blocking_stack_size", blocking.stack_size, SMALLEST_STACK..=1 << 40)?;
+        #[cfg(unix)]
+        config.io_driver.settle()?;
         if config.thread_name.contains('\0') {
             return Err(RuntimeError::setting(
                 "thread_name",

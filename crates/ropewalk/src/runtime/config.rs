@@ -77,6 +77,8 @@ pub(crate) struct Config {
     pub(crate) observe: bool,
     pub(crate) seed: u64,
     pub(crate) clock: Timebase,
+    #[cfg(unix)]
+    pub(crate) io_driver: crate::drive::io::Choice,
     pub(crate) hooks: Hooks,
 }
 

@@ -81,6 +81,10 @@ impl Runtime {
 
     fn start(config: Config, workers: usize, hosted: bool) -> Result<Self, RuntimeError> {
         crate::sched::budget::install();
+        crate::sched::linger::install();
+        crate::sched::worker::crowd::install();
+        #[cfg(feature = "deadlock_detection")]
+        crate::deadlock::install();
         let (shared, main) = Shared::start(config, workers, hosted)?;
         let runtime = Self { handle: Handle { shared, main } };
         Blocking::start_ahead(&runtime.handle)?; // an error drops the runtime, which ends what was started

@@ -5,6 +5,10 @@ use super::config::{Config, UnhandledPanic};
 use super::error::RuntimeError;
 use super::shutdown::LeftBehind;
 use crate::context;
+use crate::drive::Driver;
+use crate::drive::futex::FutexDriver;
+#[cfg(unix)]
+use crate::drive::io::{Io, IoBerth};
 use crate::group::kin::Families;
 use crate::sched::blocking::{Blocking, is_on_thread_of};
 use crate::sched::counters::Count;
@@ -26,11 +30,17 @@ use std::thread::{self, JoinHandle};
 /// The stack of a worker's thread itself: tasks run on fibres, so little happens here.
 const THREAD_STACK: usize = 256 * 1024;
 
+/// The pool that is made with the runtime.
+const MAIN: &str = "main";
+
 pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
     pools: Lock<Pools>,
     pub(super) seat: OnceLock<Seat>,
     pub(crate) blocking: Blocking,
+    /// Polled by the main pool.
+    #[cfg(unix)]
+    pub(crate) io: Arc<Io>,
     /// Panics of detached tasks.
     pub(crate) panics: Count,
     /// Waits of a task for one that it stems from.
@@ -76,6 +86,8 @@ impl Shared {
     ) -> Result<(Arc<Self>, Arc<Pool>), RuntimeError> {
         let shared = Arc::new(Self {
             blocking: Blocking::new(&config),
+            #[cfg(unix)]
+            io: Io::new(config.io_driver.clone()),
             config: Arc::new(config),
             pools: Lock::new(Pools::default()),
             seat: OnceLock::new(),
@@ -91,7 +103,7 @@ impl Shared {
             roots: Lock::new(Vec::new()),
         });
         let most = if hosted { workers } else { super::MOST_WORKERS };
-        let pool = Pool::new("main", &shared, most, hosted);
+        let pool = Pool::new(MAIN, &shared, most, hosted);
         shared.pools.lock().open.push(pool.clone());
         let started = if hosted {
             Seat::new(&pool, workers).map(|seat| drop(shared.seat.set(seat)))
@@ -148,6 +160,33 @@ impl Shared {
             at.map(|at| open.remove(at))
         };
         drop(gone);
+    }
+
+    /// What the polling worker of a pool sleeps in.
+    pub(crate) fn driver_for(&self, pool: &str) -> Box<dyn Driver> {
+        #[cfg(unix)]
+        if pool == MAIN {
+            return Box::new(IoBerth(self.io.clone()));
+        }
+        let _ = pool;
+        Box::new(FutexDriver::default())
+    }
+
+    /// The first file is watched, by the main pool.
+    #[cfg(unix)]
+    pub(crate) fn watch_begins(&self) {
+        if let Some(pool) = self.pool(MAIN) {
+            pool.seam.watch_begins();
+        }
+    }
+
+    /// With the main pool goes the I/O of the runtime: who waits for it is told.
+    pub(crate) fn pool_closes(&self, pool: &Pool) {
+        #[cfg(unix)]
+        if pool.name == MAIN {
+            self.io.end();
+        }
+        let _ = pool;
     }
 
     pub(crate) fn seat(&self) -> Result<&Seat, RuntimeError> {

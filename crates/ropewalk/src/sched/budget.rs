@@ -6,10 +6,17 @@ use std::task::{Context, Poll};
 
 /// Operations per poll. Enough that a busy task hardly notices, few enough that a poll stays in the microseconds.
 pub(crate) const BUDGET: u8 = 128;
+/// After so many that were used up, some ten microseconds, a worker looks at its timers: polls are long then, and their
+/// number says little about the time.
+pub(crate) const BUDGETS: u32 = 4;
 
-/// Makes this runtime the one that answers `ropewalk_core::budget::poll_proceed`.
+/// Makes this runtime the one that answers the questions of `ropewalk_core::budget`.
 pub(crate) fn install() {
-    ropewalk_core::budget::install(proceed);
+    ropewalk_core::budget::install(proceed, refusals);
+}
+
+fn refusals() -> u32 {
+    context::with_worker(|worker| worker.map_or(0, |worker| worker.frame.refusals.get()))
 }
 
 fn proceed(cx: &mut Context<'_>) -> Poll<()> {
@@ -26,9 +33,16 @@ fn spend(worker: &Worker, cx: &mut Context<'_>) -> Poll<()> {
         return Poll::Ready(());
     }
     worker.station.counters.budget_yields.bump();
+    let refusals = worker.frame.refusals.get().wrapping_add(1);
+    worker.frame.refusals.set(refusals);
+    if refusals.is_multiple_of(BUDGETS) {
+        worker.see_to_timers_next();
+    }
     // For the task itself it stays used up for the rest of this poll; it gets a new one with its next turn. Whoever polls
     // with a waker of its own (a wait, another executor inside the task) may poll again within this very poll.
-    if !worker.go_last(cx.waker()) {
+    if worker.go_last(cx.waker()) {
+        worker.note_refusal();
+    } else {
         worker.frame.budget.set(BUDGET);
     }
     Poll::Pending

@@ -45,6 +45,9 @@ pub(crate) struct Counters {
     pub(crate) spin_hits: Count,
     pub(crate) parks: Count,
     pub(crate) wakes: Count,
+    /// Of those that are counted against the budget; when their poll has ended.
+    pub(crate) operations: Count,
+    pub(crate) asides: Count,
     pub(crate) budget_yields: Count,
     pub(crate) waits_in_poll: Count,
     pub(crate) held: Count,

@@ -16,13 +16,15 @@
 //!   leaked with what they hold.
 
 use super::host::{Order, Ticket, make};
+use super::reasons;
 use super::worker::Worker;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use ropewalk_core::task::{Async, TaskRef};
+use ropewalk_core::task::{Async, Header, TaskRef};
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
+use std::ptr::NonNull;
 use std::task::Poll;
 
 pub(crate) type Stack = DefaultStack;
@@ -216,10 +218,24 @@ impl Worker {
             fibre.parked = true;
             fibre.yielder.get()
         };
+        reasons::park(true);
         let frame = self.frame.put_away();
+        let task = frame.current.get();
+        self.show_parked(task, true);
         // SAFETY: F1: the yielder is the current fibre's own, alive while its function runs.
         unsafe { (*yielder).suspend(Left::Parked) };
         self.frame.bring_back(frame);
+        self.show_parked(task, false);
+        reasons::park(false);
+    }
+
+    /// Those who look see that `task`, whose stack this is, waits, or goes on here.
+    fn show_parked(&self, task: Option<NonNull<Header>>, parked: bool) {
+        self.set_current(if parked { None } else { task });
+        if let Some(task) = task {
+            // SAFETY: its poll is on this stack, so it is alive.
+            unsafe { Header::set_parked(task, parked) };
+        }
     }
 
     /// The loop goes on on another stack: gets it while there is a task that can be told if there is none.
@@ -237,6 +253,13 @@ impl Worker {
         let size = self.pool.config.thread_stack_size;
         Stack::new(size)
             .unwrap_or_else(|error| panic!("ropewalk: no memory for a stack of {size} bytes: {error}"))
+    }
+
+    /// Whether this is the ticket of the current fibre.
+    #[cfg(feature = "deadlock_detection")]
+    pub(crate) fn is_ticket_here(&self, task: NonNull<Header>) -> bool {
+        let fibre = &self.fibres.all.borrow()[self.fibres.current.get()];
+        fibre.ticket.as_ref().is_some_and(|ticket| ticket.is_at(task.as_ptr()))
     }
 
     /// The task that stands for the current fibre; made at its first wait.

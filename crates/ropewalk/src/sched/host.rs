@@ -10,6 +10,7 @@
 use super::blocking::Job;
 use super::entry::Entry;
 use super::pool::Pool;
+use super::reasons::Reasons;
 use super::slab::{is_big, pool_of};
 use super::worker::Worker;
 use crate::context;
@@ -88,6 +89,7 @@ pub(crate) struct Observation {
     pub(crate) busy: AtomicU64,
     pub(crate) born: u64,
     pub(crate) kin: Option<Kin>,
+    pub(crate) reasons: Reasons,
 }
 
 impl Extra for Observation {
@@ -295,7 +297,27 @@ pub(crate) fn observation(task: &TaskRef) -> Option<&Observation> {
     (task.kind() == Observation::KIND).then(|| unsafe { task.extra::<Tasks<Observation, false>>() })
 }
 
+/// The same, of a live task of any kind or of a job.
+///
+/// # Safety
+/// `task` is alive as long as the answer is used, and lives in a pool or is a job.
+pub(crate) unsafe fn observation_of<'a>(task: NonNull<Header>) -> Option<&'a Observation> {
+    // SAFETY: passed on to the caller; as in `kin_of`.
+    unsafe {
+        match Header::kind(task) {
+            Observation::KIND => Some(Header::extra::<Tasks<Observation, false>>(task).as_ref()),
+            Job::KIND => Job::observation_of(task),
+            _ => None,
+        }
+    }
+}
+
 impl Observation {
+    pub(crate) fn new(name: Option<Box<str>>, born: u64, kin: Option<Kin>) -> Self {
+        let (polls, busy) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { name, home: None, polls, busy, born, kin, reasons: Reasons::new() }
+    }
+
     pub(crate) fn polled(&self, nanos: u64) {
         self.polls.fetch_add(1, Relaxed);
         self.busy.fetch_add(nanos, Relaxed);

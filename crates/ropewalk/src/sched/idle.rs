@@ -199,8 +199,14 @@ impl Idle {
     }
 
     /// The right to spin for a few microseconds before sleeping: one worker of the pool has it at a time.
-    pub(crate) fn try_spin(&self) -> Option<SpinGuard<'_>> {
-        self.spinning.try_take()
+    pub(crate) fn try_spin(&self, worker: usize) -> Option<SpinGuard<'_>> {
+        self.spinning.try_take(worker)
+    }
+
+    /// There is something to do for `worker`: if it spins, it is about to stop.
+    #[inline]
+    pub(crate) fn end_spin(&self, worker: usize) {
+        self.spinning.end(worker);
     }
 
     /// Sleeper, step 1.

@@ -121,6 +121,11 @@ impl<T: Entry> Clone for Thief<T> {
 }
 
 impl<T: Entry> Thief<T> {
+    /// There is nothing in it now.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.slot.raw.load(Relaxed).is_null()
+    }
+
     /// Takes the entry if it is the one in `seen` and the owner's `progress` is as it was then. Otherwise `seen` becomes
     /// what there is now, for the next pass.
     pub(crate) fn steal_if_stale(&self, seen: &mut Sighting, progress: u64) -> Option<T> {

@@ -2,18 +2,19 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `worker` | the loop and where its next task comes from |
+//! | `worker` | the loop and where its next task comes from; who stays together, who stands aside |
 //! | `pool` | stations, the injection queue, workers coming and going, closing |
 //! | `station` | what others see of a worker |
 //! | `fibre` | the stacks a worker runs its loop on; waiting inside a poll |
 //! | `hosted` | workers without threads, driven by whoever calls |
 //! | `ring`, `lifo`, `next`, `injector`, `entry` | the queues |
 //! | `idle`, `park`, `futex` | who sleeps, where, and whom to wake |
-//! | `slab`, `host`, `prefetch` | where tasks live and where they go when woken |
-//! | `spin` | how long it is worth to wait without sleeping |
+//! | `slab`, `host` | where tasks live and where they go when woken |
+//! | `spin`, `linger` | how long it is worth to wait without sleeping, or without suspending |
 //! | `blocking` | threads for what would block a worker |
 //! | `timers` | which deadlines a pool has, and who is told of new ones |
 //! | `budget`, `counters` | how long a task may go on; what is counted |
+//! | `reasons` | what observed tasks wait for |
 
 pub(crate) mod blocking;
 pub(crate) mod budget;
@@ -27,10 +28,11 @@ pub(crate) mod hosted;
 pub(crate) mod idle;
 pub(crate) mod injector;
 pub(crate) mod lifo;
+pub(crate) mod linger;
 mod next;
 pub(crate) mod park;
 pub(crate) mod pool;
-pub(crate) mod prefetch;
+pub(crate) mod reasons;
 pub(crate) mod ring;
 pub(crate) mod slab;
 pub(crate) mod spin;

@@ -59,7 +59,10 @@
 //!
 //! **Standing by.** The one in the driver leaves it when something is to be done, and may not come back for long: a task
 //! that holds its thread. So the next that goes to sleep takes the second berth, and sleeps by the same protocol until the
-//! earliest deadline is overdue by [`OVERDUE`]. If it was seen to, there is another one by then, or none.
+//! earliest deadline is overdue by [`OVERDUE`]. If it was seen to, there is another one by then, or none. It also looks for
+//! events while the poller is away: `park/watch.rs`.
+
+mod watch;
 
 use super::futex::{Futex, Word};
 use crate::drive::Driver;
@@ -68,6 +71,7 @@ use core::time::Duration;
 use ropewalk_core::prim::{AtomicBool, AtomicU64, Ordering, Padded, fence};
 use std::sync::Arc;
 use std::task::Wake;
+use watch::Watch;
 
 const EMPTY: u32 = 0;
 const PARKED: u32 = 1;
@@ -168,21 +172,36 @@ impl Parker {
     /// comes, that is the polling worker's business.
     pub(crate) fn park(&self, seam: &Seam, limit: impl FnOnce() -> Limit) {
         if let Some(held) = seam.polling.take() {
-            self.lie_in(held, POLLING, limit);
+            self.lie_in(&held, POLLING, limit, |limit| limit);
+            seam.poller_left();
+            held.0.retract();
         } else if let Some(held) = seam.standing_by.take() {
-            self.lie_in(held, STANDING_BY, limit);
+            self.lie_in(&held, STANDING_BY, limit, |limit| seam.watched(limit));
+            seam.watch.get_up();
+            held.0.retract();
         } else {
             self.token.sleep(None);
         }
     }
 
-    fn lie_in(&self, held: Held<'_>, place: u32, limit: impl FnOnce() -> Limit) {
-        let limit = held.0.announce(limit);
-        if self.token.lie_down(place) {
+    /// Sleeps on the worker's own word, at most that long; the berths are left to others.
+    pub(crate) fn doze(&self, at_most: Duration) {
+        self.token.sleep(Some(at_most));
+    }
+
+    fn lie_in(
+        &self,
+        held: &Held<'_>,
+        place: u32,
+        limit: impl FnOnce() -> Limit,
+        also: impl FnOnce(Limit) -> Limit,
+    ) {
+        let limit = also(held.0.announce(limit));
+        // A deadline that is past needs no sleep, and what came meanwhile is looked for anyway.
+        if limit.timeout != Some(Duration::ZERO) && self.token.lie_down(place) {
             held.0.driver.park(limit.timeout);
             self.token.get_up();
         }
-        held.0.retract();
     }
 
     /// Wakes the worker wherever it sleeps, or else keeps it from sleeping the next time. `seam` is the one that it
@@ -216,6 +235,7 @@ impl Parker {
 pub(crate) struct Seam {
     polling: Berth,
     standing_by: Berth,
+    watch: Watch,
 }
 
 /// A place to sleep in until a deadline: at most one thread at a time is there.
@@ -234,7 +254,29 @@ impl Seam {
         Self {
             polling: Berth::new(driver, 0),
             standing_by: Berth::new(Box::new(FutexDriver::default()), OVERDUE),
+            watch: Watch::new(),
         }
+    }
+
+    /// The one in the driver comes out: somebody must look for events if it does not come back.
+    fn poller_left(&self) {
+        if self.polling.driver.is_watching() && self.watch.left() {
+            self.standing_by.driver.unpark();
+        }
+    }
+
+    /// How long the one standing by sleeps if files are watched.
+    fn watched(&self, limit: Limit) -> Limit {
+        if !self.polling.driver.is_watching() {
+            return limit; // `watch_begins` tells it
+        }
+        let poller_sleeps = || self.polling.wake_at.load(Ordering::Relaxed) != 0;
+        Limit { timeout: self.watch.lie_down(limit.timeout, poller_sleeps), ..limit }
+    }
+
+    /// The first file is watched: whoever stands by begins anew.
+    pub(crate) fn watch_begins(&self) {
+        self.standing_by.driver.unpark();
     }
 
     /// Looks for events without sleeping, unless somebody has the driver: then they are seen to. True if it looked.
@@ -242,6 +284,18 @@ impl Seam {
         let Some(held) = self.polling.take() else { return false };
         held.0.driver.poll();
         true
+    }
+
+    /// Whether events were collected and not delivered.
+    #[inline]
+    pub(crate) fn has_events(&self) -> bool {
+        self.polling.driver.has_events()
+    }
+
+    /// Turns the events that were collected into wake-ups, and says how many there were.
+    #[inline]
+    pub(crate) fn deliver(&self) -> usize {
+        self.polling.driver.deliver()
     }
 
     /// To be called after publishing a deadline that may be the earliest: whoever sleeps past it comes out, and reads the
@@ -272,7 +326,6 @@ impl Seam {
     }
 
     /// Whether nobody has the driver just now. While that is so, somebody awake owes it a look (README.md).
-    #[allow(dead_code)] // asked by the watchdog, when it comes
     pub(crate) fn is_free(&self) -> bool {
         !self.polling.taken.load(Ordering::Relaxed)
     }
@@ -328,6 +381,17 @@ impl ThreadParker {
     /// what its caller wrote before is visible now.
     pub(crate) fn park(&self, timeout: Option<Duration>) -> bool {
         self.token.sleep(timeout)
+    }
+
+    /// Consumes an `unpark`, if there was one, without sleeping.
+    pub(crate) fn take_unpark(&self) -> bool {
+        self.token.get_up()
+    }
+
+    /// Whether its thread sleeps, and nobody has woken it.
+    #[cfg(feature = "deadlock_detection")]
+    pub(crate) fn is_parked(&self) -> bool {
+        self.token.0.load(Ordering::Acquire) == PARKED
     }
 
     /// Ends the `park` under way, or else the next one.

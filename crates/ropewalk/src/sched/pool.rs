@@ -16,12 +16,12 @@ use super::park::{Seam, WorkerState};
 use super::slab::Depot;
 use super::station::{Station, Status};
 use super::worker::Worker;
+use super::worker::crowd::Aside;
 use crate::context;
-use crate::drive::futex::FutexDriver;
 use crate::drive::time::{Lease, Shard};
 use crate::runtime::{Config, Shared};
 use ropewalk_core::prim::real::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
-use ropewalk_core::prim::{Lock, fence};
+use ropewalk_core::prim::{Lock, LockGuard, fence};
 use ropewalk_core::task::Runnable;
 use std::io;
 use std::sync::{Arc, OnceLock, Weak};
@@ -40,7 +40,7 @@ pub(crate) struct Pool {
     pub(crate) config: Arc<Config>,
     pub(crate) runtime: Arc<Shared>,
     pub(crate) injector: Injector<Runnable>,
-    /// Empty, with room for all of a ring and one more: a worker whose ring overflows wakes without allocating.
+    /// Empty, with room for all that a worker has queued: one whose ring overflows, or who gives it away, does not allocate.
     pub(crate) spill: Lock<Vec<Runnable>>,
     pub(crate) idle: Idle,
     pub(crate) seam: Seam,
@@ -59,6 +59,8 @@ pub(crate) struct Pool {
     resizing: Lock<()>,
     /// Workers that take work.
     active: AtomicUsize,
+    /// Workers that stand aside.
+    pub(super) aside: Aside,
     epoch: AtomicU32,
     /// Whether it is open, and how many tasks threads spawned that are not workers of this pool.
     gate: Gate,
@@ -73,13 +75,14 @@ pub(crate) struct Pool {
 impl Pool {
     pub(crate) fn new(name: &str, runtime: &Arc<Shared>, most_workers: usize, hosted: bool) -> Arc<Self> {
         let config = runtime.config.clone();
+        let driver = runtime.driver_for(name);
         Arc::new_cyclic(|this: &Weak<Self>| Self {
             name: name.to_owned(),
             runtime: runtime.clone(),
             injector: Injector::new(),
-            spill: Lock::new(Vec::with_capacity(config.queue_capacity + 1)),
+            spill: Lock::new(Vec::with_capacity(config.queue_capacity + 2)),
             idle: Idle::new(),
-            seam: Seam::new(Box::new(FutexDriver::default())),
+            seam: Seam::new(driver),
             timers: Lease::new(this.clone(), config.clock.id()),
             this: this.clone(),
             clock_moved: OnceLock::new(),
@@ -89,6 +92,7 @@ impl Pool {
             stations: (0..most_workers).map(|_| OnceLock::new()).collect(),
             resizing: Lock::new(()),
             active: AtomicUsize::new(0),
+            aside: Aside::new(),
             epoch: AtomicU32::new(0),
             gate: Gate::new(),
             unacknowledged: AtomicUsize::new(0),
@@ -110,9 +114,12 @@ impl Pool {
         }
     }
 
-    pub(crate) fn inject_batch(&self, tasks: &mut Vec<Runnable>) {
-        if !tasks.is_empty() {
-            self.injector.push_batch(tasks);
+    /// Queues what a worker gives away, from [`spill`](Self::spill).
+    pub(crate) fn inject_spilt(&self, mut tasks: LockGuard<'_, Vec<Runnable>>) {
+        let some = !tasks.is_empty();
+        self.injector.push_batch(&mut tasks);
+        drop(tasks);
+        if some {
             self.notify();
         }
     }
@@ -120,6 +127,7 @@ impl Pool {
     /// Sends a pinned task to the worker it belongs to.
     pub(crate) fn send_home(&self, home: usize, task: Runnable) {
         self.station(home).inbox.push(task);
+        self.idle.end_spin(home);
         self.unpark(home);
     }
 
@@ -174,7 +182,7 @@ impl Pool {
         self.stations.iter().map_while(OnceLock::get)
     }
 
-    fn station(&self, index: usize) -> &Arc<Station> {
+    pub(super) fn station(&self, index: usize) -> &Arc<Station> {
         self.stations[index].get_or_init(|| {
             let timers = Lease::new(self.this.clone(), self.config.clock.id());
             Arc::new(Station::new(index, self.config.queue_capacity, timers))
@@ -397,6 +405,7 @@ impl Pool {
         self.gate.advance(Phase::Closing);
         let deserted = census.manned == 0;
         drop(census);
+        self.runtime.pool_closes(self);
         if deserted {
             self.close_for_good();
         }

@@ -38,7 +38,7 @@
 //! undefined behaviour, which no checker can be made to like.
 
 use super::entry::Entry;
-use super::prefetch;
+use ropewalk_core::prefetch;
 use ropewalk_core::prim::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use ropewalk_core::prim::{Arc, AtomicBool, AtomicPtr, AtomicU64, Padded};
 use std::cell::Cell;

@@ -22,7 +22,7 @@ mod depot;
 pub(crate) use depot::Depot;
 
 use super::pool::Pool;
-use super::prefetch;
+use ropewalk_core::prefetch;
 use ropewalk_core::prim::AtomicU32;
 use ropewalk_core::task::Header;
 use std::alloc::Layout;

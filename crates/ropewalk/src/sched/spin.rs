@@ -1,7 +1,7 @@
 //! Spinning before sleeping: one thread of a group at a time, for a few microseconds, and only while it pays off. A wake-up
 //! across cores costs more than such a spin; a spin that finds nothing is processor time burnt.
 
-use ropewalk_core::prim::{AtomicBool, Ordering::Relaxed};
+use ropewalk_core::prim::{AtomicUsize, Ordering::Relaxed};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
@@ -12,29 +12,46 @@ const MOST_CREDIT: i32 = 8;
 /// After so many chances let pass it is worth another try.
 const PAUSE: i32 = -16;
 
-/// The right to spin, of which a group of threads has one.
-#[derive(Debug)]
-pub(crate) struct SpinRight(AtomicBool);
+/// Checks between two looks at the clock.
+const CHECKS: u32 = 8;
 
-/// Somebody spins while this lives.
+/// The right to spin, of which a group of threads has one: the number of the one who has it, or [`NOBODY`].
+#[derive(Debug)]
+pub(crate) struct SpinRight(AtomicUsize);
+
+const NOBODY: usize = usize::MAX;
+
+/// Its thread may spin while this lives.
 #[must_use = "spinning is allowed while this lives"]
-pub(crate) struct SpinGuard<'a>(&'a AtomicBool);
+pub(crate) struct SpinGuard<'a> {
+    right: &'a SpinRight,
+    who: usize,
+}
 
 impl SpinRight {
     pub(crate) fn new() -> Self {
-        Self(AtomicBool::new(false))
+        Self(AtomicUsize::new(NOBODY))
     }
 
-    /// Takes the right, unless somebody has it.
-    pub(crate) fn try_take(&self) -> Option<SpinGuard<'_>> {
-        let free = self.0.compare_exchange(false, true, Relaxed, Relaxed).is_ok();
-        free.then(|| SpinGuard(&self.0))
+    /// The thread with the number `who` takes the right, unless somebody has it.
+    pub(crate) fn try_take(&self, who: usize) -> Option<SpinGuard<'_>> {
+        let free = self.0.compare_exchange(NOBODY, who, Relaxed, Relaxed).is_ok();
+        free.then(|| SpinGuard { right: self, who })
+    }
+
+    /// There is something to do for `who`: if it spins, that is over as soon as it looks, and another one may begin.
+    /// (Otherwise one of two who send each other things, spinning in turn, would find the right still taken and sleep.)
+    pub(crate) fn end(&self, who: usize) {
+        if self.0.load(Relaxed) == who {
+            // Who took the right meanwhile keeps it; nothing hangs on this but a little time.
+            _ = self.0.compare_exchange(who, NOBODY, Relaxed, Relaxed);
+        }
     }
 }
 
 impl Drop for SpinGuard<'_> {
     fn drop(&mut self) {
-        self.0.store(false, Relaxed);
+        self.right.end(self.who);
     }
 }
 
@@ -57,16 +74,20 @@ impl SpinCredit {
     }
 
     /// Spins until `found`, or for as long as a spin may last. True: it was found.
-    pub(crate) fn spin(&self, found: impl Fn() -> bool) -> bool {
-        let until = Instant::now() + SPIN;
+    pub(crate) fn spin(&self, mut found: impl FnMut() -> bool) -> bool {
+        let mut seen = || {
+            std::hint::spin_loop();
+            found()
+        };
+        let mut until = None;
         let hit = loop {
-            if found() {
+            if (0..CHECKS).any(|_| seen()) {
                 break true;
             }
-            if Instant::now() >= until {
+            let now = Instant::now();
+            if now >= *until.get_or_insert(now + SPIN) {
                 break false;
             }
-            (0..8).for_each(|_| std::hint::spin_loop());
         };
         let credit = self.0.get();
         self.0.set(if hit { (credit + 1).min(MOST_CREDIT) } else { credit - 1 });

@@ -11,8 +11,8 @@ use super::ring::{self, Producer, Stealer};
 use super::slab::Cache;
 use crate::drive::time::Lease;
 use ropewalk_core::prim::Lock;
-use ropewalk_core::prim::real::{AtomicU8, AtomicUsize, Ordering::*};
-use ropewalk_core::task::Runnable;
+use ropewalk_core::prim::real::{AtomicPtr, AtomicU8, AtomicUsize, Ordering::*};
+use ropewalk_core::task::{Header, Runnable};
 
 /// Who is at a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub(crate) struct Station {
     pub(crate) inbox: Injector<Runnable>,
     pub(crate) parker: Parker,
     pub(crate) counters: Counters,
+    /// The task that runs here now, for those who look: it is compared, never followed.
+    pub(crate) current: AtomicPtr<Header>,
     /// Timers first polled here.
     pub(crate) timers: Lease,
     /// Pinned tasks alive and fibres parked here.
@@ -61,6 +63,7 @@ impl Station {
             inbox: Injector::new(),
             parker: Parker::new(),
             counters: Counters::default(),
+            current: AtomicPtr::new(std::ptr::null_mut()),
             timers,
             pinned: AtomicUsize::new(0),
             parked: AtomicUsize::new(0),

@@ -28,6 +28,12 @@ impl Pool {
         self.shards().map(Shard::next).min().unwrap_or(NEVER)
     }
 
+    /// Whether a deadline comes within that time.
+    pub(super) fn has_deadline_within(&self, time: Duration) -> bool {
+        let first = self.first_deadline();
+        first != NEVER && u128::from(first.saturating_sub(self.config.clock.nanos())) < time.as_nanos()
+    }
+
     /// Until when the worker in the driver sleeps.
     pub(crate) fn limit(&self) -> Limit {
         let clock = &self.config.clock;
@@ -75,10 +81,20 @@ impl Pool {
     /// Sleeps on a worker of another runtime, whose timers see to ours.
     pub(super) fn sleep_as_guest(&self, station: &Station, host: &Worker) {
         let limit = self.seam.announce(|| self.limit());
+        #[cfg(unix)]
+        let lodging = self.runtime.io.lodge(&host.pool.runtime);
+        #[cfg(unix)]
+        let limit = Limit { timeout: lodging.shorten(limit.timeout), ..limit };
         let mut alarm = pin!(limit.timeout.map(Entry::after));
-        wait_shielded(host, |cx| match alarm.as_mut().as_pin_mut().map(|alarm| alarm.poll(cx)) {
-            Some(Poll::Ready(())) => Poll::Ready(()),
-            _ => self.poll_guest(station, cx),
+        wait_shielded(host, |cx| {
+            #[cfg(unix)]
+            if lodging.poll(cx).is_ready() {
+                return Poll::Ready(());
+            }
+            match alarm.as_mut().as_pin_mut().map(|alarm| alarm.poll(cx)) {
+                Some(Poll::Ready(())) => Poll::Ready(()),
+                _ => self.poll_guest(station, cx),
+            }
         });
         self.seam.retract();
     }

@@ -11,22 +11,32 @@
 //! * A task with `q` tasks before it in the injection queue is taken within `(q + 1)·G` polls of any one active worker. It
 //!   runs at once, or has less than `C/2` tasks of the ring before it, and what is in the local queue; and it stays there.
 //! * A pinned task woken elsewhere joins the local queue within `G` polls, behind everything.
+//! * A task whose timer is due when its worker looks, every `G` polls, and after every [`BUDGETS`](super::budget::BUDGETS)
+//!   polls that used up their budget, has less than `C` tasks before it and stays there: no flood from outside overtakes it.
+//!   If the ring is full, a few are woken in each look, and the others wait in the wheel.
+//! * A task whose socket is ready is woken within `G` polls of any one worker of the main pool, if nobody sleeps in the driver
+//!   (then at once), and has the tasks of the ring before it; up to 256 are woken in one look.
 //! * A task in the LIFO slot runs at the latest in poll `2 + ⌈2 / (G − 1)⌉`: one turn of the ring may come first. But when
 //!   a task yields, or a newer one wants the slot, it becomes the last of the ring.
 //! * A task that yields, or has used up its budget, goes behind everything in slot, ring and local queue.
 
+pub(crate) mod crowd;
 mod follow;
 mod frame;
+mod pair;
 mod rest;
 mod timers;
 
+use crowd::Crowd;
 pub(crate) use frame::Frame;
+use pair::Tempo;
 pub(crate) use timers::Timers;
 
 use super::fibre::Fibres;
 use super::host::Extra;
 use super::idle::Searching;
 use super::lifo::Sighting;
+use super::linger::Habit;
 use super::next::Next;
 use super::pool::Pool;
 use super::slab::Cache;
@@ -56,6 +66,9 @@ pub(crate) struct Worker {
     pub(crate) station: Arc<Station>,
     ring: ring::Producer<Runnable>,
     next: Next<Runnable>,
+    /// The task that ran last, wants to run again, and is all there is here: no reason to show it to thieves. It is put
+    /// there at the end of a turn of the loop and taken at the beginning of the next.
+    again: Cell<Option<Runnable>>,
     /// Runnable pinned tasks, each with the ring's tail when it came: the two queues are one FIFO by position.
     local: UnsafeCell<VecDeque<(u64, Runnable)>>,
     /// The ring's tail after the last delivery from outside: what is before it does not go out again.
@@ -63,6 +76,8 @@ pub(crate) struct Worker {
     cache: UnsafeCell<Cache>,
     /// Polls until the next look outside.
     until_look: Cell<u32>,
+    /// The same, while a look at the timers comes in between; zero: none does.
+    put_off: Cell<u32>,
     streak: Cell<u32>,
     /// A woken task goes to the LIFO slot.
     slot_open: Cell<bool>,
@@ -87,6 +102,11 @@ pub(crate) struct Worker {
     room_for_pinned: Cell<usize>,
     /// How well spinning paid off lately.
     spin_credit: SpinCredit,
+    /// The same for tasks that looked a little longer for what they wait for.
+    pub(super) linger_credit: SpinCredit,
+    pub(super) habit: Habit,
+    crowd: Crowd,
+    tempo: Tempo,
     /// How often in a row little was to be had elsewhere; below zero: how often not to wait for more.
     small_hauls: Cell<i32>,
     /// The loop goes back to the trampoline after this task.
@@ -115,10 +135,12 @@ impl Worker {
         let Kit { ring, lifo, cache } = station.take_kit();
         Self {
             until_look: Cell::new(0),
+            put_off: Cell::new(0),
             epoch: Cell::new(pool.epoch().wrapping_sub(1)),
             stays: Cell::new(0),
             ring,
             next: Next::new(lifo),
+            again: Cell::new(None),
             local: UnsafeCell::default(),
             cache: UnsafeCell::new(cache),
             streak: Cell::new(0),
@@ -135,6 +157,10 @@ impl Worker {
             pinned: Cell::new(0),
             room_for_pinned: Cell::new(0),
             spin_credit: SpinCredit::new(),
+            linger_credit: SpinCredit::new(),
+            habit: Habit::default(),
+            crowd: Crowd::default(),
+            tempo: Tempo::default(),
             small_hauls: Cell::new(0),
             leave: Cell::new(false),
             single: Cell::new(false),
@@ -157,7 +183,10 @@ impl Worker {
     pub(crate) fn work(&self) {
         loop {
             match self.find_next() {
-                Some(task) => self.run(task),
+                Some(task) => {
+                    self.run(task);
+                    self.mind_crowd();
+                }
                 None if self.rest() => continue,
                 None => {}
             }
@@ -172,20 +201,32 @@ impl Worker {
     #[inline]
     fn find_next(&self) -> Option<Runnable> {
         let left = self.until_look.get();
-        if left == 0 {
-            self.until_look.set(self.pool.config.global_queue_interval - 1);
-            self.look_around(false);
-            if let Some(task) = self.fetch_outside() {
-                return Some(task);
-            }
-        } else {
+        if left > 0 {
             self.until_look.set(left - 1);
+        } else if let Some(task) = self.look() {
+            return Some(task);
         }
         self.own().or_else(|| self.elsewhere())
     }
 
+    /// Now and then: what goes on outside. In between, only whom it is time for.
+    fn look(&self) -> Option<Runnable> {
+        let put_off = self.put_off.replace(0);
+        if put_off > 0 {
+            self.until_look.set(put_off - 1);
+            self.see_to_timers(Timers::Own);
+            return None;
+        }
+        self.until_look.set(self.pool.config.global_queue_interval - 1);
+        self.again.take().into_iter().for_each(|task| self.push_ring(task));
+        self.look_around(false);
+        self.fetch_outside()
+    }
+
     /// Nothing is left of one's own.
     fn elsewhere(&self) -> Option<Runnable> {
+        self.weigh_theft();
+        self.mind_crowd();
         self.await_haul();
         let found = self.fetch_outside().or_else(|| self.search());
         self.weigh_haul(found.is_some());
@@ -194,6 +235,9 @@ impl Worker {
 
     #[inline]
     fn own(&self) -> Option<Runnable> {
+        if let Some(task) = self.again.take() {
+            return Some(task);
+        }
         if self.streak.get() < LIFO_STREAK
             && let Some(task) = self.next.take()
         {
@@ -255,7 +299,7 @@ impl Worker {
 
     /// Looks for work at other workers, as one of a bounded number of searchers.
     fn search(&self) -> Option<Runnable> {
-        if self.alone.get() || self.retiring.get() {
+        if self.alone.get() || self.retiring.get() || !(self.is_searching() || self.may_rob()) {
             return None;
         }
         let searching = self.searching.take().or_else(|| self.pool.idle.try_search(self.pool.active()))?;
@@ -263,6 +307,21 @@ impl Worker {
         self.station.counters.searches.bump();
         let found = (0..SEARCH_ROUNDS).find_map(|round| self.rob_all(round == 0));
         found.or_else(|| self.fetch_outside())
+    }
+
+    /// Whether others rely on this worker's search.
+    fn is_searching(&self) -> bool {
+        let searching = self.searching.take();
+        let is = searching.is_some();
+        self.searching.set(searching);
+        is
+    }
+
+    /// Whether a search might find something. A look costs less than the search: what it reads is not written while nobody
+    /// has anything.
+    fn may_rob(&self) -> bool {
+        let has_any = |(peer, _): &(Arc<Station>, Sighting)| peer.stealer.has_loot() || !peer.lifo.is_empty();
+        !self.pool.injector.is_empty() || self.peers.borrow().iter().any(has_any)
     }
 
     /// One pass over all others, starting at a random one.
@@ -273,6 +332,7 @@ impl Worker {
             let (victim, sighting) = &mut peers[(start + at) % count];
             if let Some(task) = victim.stealer.steal_into(&self.ring) {
                 self.station.counters.steals.bump();
+                self.note_theft(victim);
                 return Some(task);
             }
             if !lifo_too {
@@ -298,18 +358,27 @@ impl Worker {
             task.cancel(true);
         }
         self.station.counters.polls.bump();
-        self.frame.current.set(Some(task.as_raw()));
+        self.set_current(Some(task.as_raw()));
         self.frame.budget.set(super::budget::BUDGET);
         self.frame.yielded.set(false);
         self.frame.holds.set(Holds::default());
         let ran =
             if self.watching.get() { self.run_watched(task) } else { task.run_with(&self.frame.yielded) };
-        self.frame.current.set(None);
+        self.set_current(None);
+        let left = self.frame.budget.get();
+        self.station.counters.operations.add(u64::from(super::budget::BUDGET - left));
         match ran {
             Ran::Idle => {}
             Ran::Done => self.finished(kind),
             Ran::Woken(task) | Ran::Yielded(task) => self.push_back(task, kind),
         }
+    }
+
+    /// What runs here from now on, also for those who look from outside.
+    #[inline]
+    pub(crate) fn set_current(&self, task: Option<NonNull<Header>>) {
+        self.frame.current.set(task);
+        self.station.current.store(task.map_or(std::ptr::null_mut(), NonNull::as_ptr), Ordering::Relaxed);
     }
 
     #[cold]
@@ -325,6 +394,9 @@ impl Worker {
         }
         let observation = host::observation(&watched);
         let from = observation.map(|_| config.clock.now());
+        if let (Some(observation), Some(from)) = (observation, from) {
+            observation.reasons.begin(from);
+        }
         let ran = task.run_with(&self.frame.yielded);
         if let (Some(observation), Some(from)) = (observation, from) {
             observation.polled(config.clock.now().saturating_sub(from).as_nanos() as u64);
@@ -387,6 +459,13 @@ impl Worker {
     /// runnable tasks did not change, so nobody needs to be woken, unless nobody was woken yet for the one in the slot.
     #[inline]
     fn push_back(&self, task: Runnable, kind: Kind) {
+        let task = match kind {
+            Kind::Free => match self.keep_pair(task) {
+                Ok(()) => return,
+                Err(task) => task,
+            },
+            _ => task,
+        };
         if let Some(next) = self.next.take() {
             self.push_ring(next);
             self.notify_others();
@@ -397,7 +476,20 @@ impl Worker {
         if self.retiring.get() {
             return self.pool.inject(task);
         }
+        if self.is_otherwise_empty() {
+            return self.again.set(Some(task));
+        }
         self.push_ring(task);
+    }
+
+    /// Nothing is queued but what may be in the slot, and the loop goes on here.
+    #[inline]
+    fn is_otherwise_empty(&self) -> bool {
+        self.threaded
+            && self.ring.is_empty()
+            && self.with_local(|local| local.is_empty())
+            && !self.leave.get()
+            && !self.retiring.get()
     }
 
     #[inline]
@@ -405,6 +497,7 @@ impl Worker {
         if let Err(task) = self.ring.push(task) {
             self.overflow(task);
         }
+        self.mind_backlog();
     }
 
     /// The ring is full: its newer half and `task` go to the injection queue, where others find them too. The older half
@@ -436,12 +529,7 @@ impl Worker {
         self.stays.set(moved(self.stays.get()));
         self.with_local(|local| local.iter_mut().for_each(|(position, _)| *position = moved(*position)));
         tasks.extend(task);
-        let some = !tasks.is_empty();
-        self.pool.injector.push_batch(&mut tasks);
-        drop(tasks);
-        if some {
-            self.pool.notify();
-        }
+        self.pool.inject_spilt(tasks);
     }
 
     /// A pinned task of this worker.
@@ -528,6 +616,16 @@ impl Worker {
     /// Whether something here belongs to this thread: local tasks or parked stacks.
     pub(crate) fn is_bound(&self) -> bool {
         self.pinned.get() > 0 || self.station.parked.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether it has a thread of its own, on which it may sleep.
+    pub(super) fn is_threaded(&self) -> bool {
+        self.threaded
+    }
+
+    /// Whether there is no other worker in the pool.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.alone.get()
     }
 
     pub(crate) fn is_closing(&self) -> bool {

@@ -176,6 +176,9 @@ impl Start {
             verdict.give(None);
         }
         let _inside = runtime.map(context::enter);
+        #[cfg(feature = "deadlock_detection")]
+        let _it_is_over = crate::deadlock::as_thread_of(task.id().get(), || task.run());
+        #[cfg(not(feature = "deadlock_detection"))]
         let _it_is_over = task.run();
     }
 }

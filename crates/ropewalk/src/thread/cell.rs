@@ -4,6 +4,7 @@
 
 use super::scope::Members;
 use crate::runtime::{Handle, complain, next_id};
+use ropewalk_core::blocked::Reason;
 use ropewalk_core::task::{
     Birth, Call, Header, Host, PanicInfo, Runnable, TaskHandle, drop_payload, emplace, layout,
 };
@@ -30,6 +31,7 @@ unsafe impl Host for Threads {
     const KIND: u8 = u8::MAX - 1;
     const FINDS_TASKS: bool = false;
     const NOUN: &'static str = "thread";
+    const REASON: Reason = Reason::Thread;
 
     fn schedule(task: Runnable) {
         drop(task);

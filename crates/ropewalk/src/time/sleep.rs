@@ -2,6 +2,7 @@
 
 use super::Instant;
 use crate::drive::time::Entry;
+use ropewalk_core::blocked::{Reason, address_of, note};
 use ropewalk_core::budget::poll_proceed;
 use std::fmt;
 use std::future::Future;
@@ -75,7 +76,7 @@ impl Sleep {
 
     /// Polls without spending budget.
     #[inline]
-    pub(super) fn poll_entry(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_entry(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         self.entry().poll(cx)
     }
 
@@ -90,9 +91,13 @@ impl Future for Sleep {
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let address = address_of(&*self);
         match self.poll_entry(cx) {
             Poll::Ready(()) => poll_proceed(cx), // it stays over, if the answer is "not now"
-            Poll::Pending => Poll::Pending,
+            Poll::Pending => {
+                note(Reason::Sleep, address);
+                Poll::Pending
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A task that waits for one it stems from is told, and so is everybody else.
 
 use super::kit::{self, KINDS, on_every_kind, until_async};
-use ropewalk::{TaskError, TaskGroup, TaskHandle, Wait, spawn, strand, task};
+use ropewalk::{TaskError, TaskGroup, TaskHandle, Wait, spawn, strand, task, task_group};
 use std::pin::Pin;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -125,4 +125,37 @@ fn a_strand_is_in_no_group() {
         abort.cancel();
         runtime.block_on(until_async("the root has ended", || abort.is_finished()));
     });
+}
+
+/// A task, or a child of it, gets hold of the group that it is in: it could wait for ever, and that is said once.
+#[test]
+fn a_wait_for_ones_own_group_is_reported() {
+    for (all, below) in [(true, false), (true, true), (false, false), (false, true)] {
+        on_every_kind(|kind| {
+            let runtime = kind.build();
+            let slot = Arc::new(Mutex::new(None::<TaskGroup<()>>));
+            let mut group = TaskGroup::new();
+            let member = join_from_inside(slot.clone(), all);
+            let abort = group.spawn_on(&runtime.handle(), async move {
+                match below {
+                    true => _ = task_group(|group| _ = group.spawn(member)).await,
+                    false => member.await,
+                }
+            });
+            *slot.lock().unwrap() = Some(group);
+            runtime.block_on(until_async("it is reported", || runtime.metrics().refused_waits == 1));
+            abort.cancel();
+            runtime.block_on(until_async("it has ended", || abort.is_finished()));
+            assert_eq!(runtime.metrics().refused_waits, 1);
+        });
+    }
+}
+
+async fn join_from_inside(slot: Arc<Mutex<Option<TaskGroup<()>>>>, all: bool) {
+    until_async("the group is here", || slot.lock().unwrap().is_some()).await;
+    let mut group = slot.lock().unwrap().take().expect("it is here");
+    match all {
+        true => _ = group.join_all().await,
+        false => _ = group.join_next().await,
+    }
 }

@@ -1,13 +1,15 @@
 //! What comes from outside, what goes out when the ring is full, and what is pinned and woken from elsewhere.
 
 use super::rig::{Bounds, Deadlines, Flood, Rig, draw, id, self_waking_pair, yield_for_ever};
-use ropewalk::{TaskHandle, Wait, spawn, spawn_local};
+use ropewalk::time::sleep;
+use ropewalk::{ManualClock, TaskHandle, Wait, spawn, spawn_local, task};
 use std::collections::{BTreeSet, HashMap};
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::thread::{self, ThreadId};
+use std::time::Duration;
 
 #[test]
 fn a_flood_of_local_spawns_beside_an_injected_task() {
@@ -170,4 +172,54 @@ fn bounds_hold_on_threads() {
         }
         drop((pair, crowd));
     }
+}
+
+/// However much waits outside, who is woken by the clock is behind at most a ring of others, and stays there.
+#[test]
+fn a_flood_from_outside_does_not_overtake_a_due_timer() {
+    for (capacity, interval, flood) in [(256, 61, 5_000), (16, 7, 2_000), (4, 2, 1_000)] {
+        let bounds = Bounds { interval, capacity };
+        let clock = ManualClock::new();
+        let mut rig = Rig::new(1, bounds.builder().clock(clock.clone()));
+        let sleeper = rig.runtime.spawn(async { sleep(Duration::from_millis(1)).await });
+        rig.tick();
+        let crowd: Vec<_> = (0..flood).map(|_| rig.runtime.spawn(yield_for_ever())).collect();
+        rig.tick_times(3 * interval);
+        clock.advance(Duration::from_millis(1));
+        let by = rig.ticks + bounds.interval + bounds.queued(capacity);
+        while !sleeper.is_finished() {
+            rig.tick();
+            assert!(rig.ticks <= by, "{bounds:?}, a flood of {flood}");
+        }
+        assert!(rig.outside() > flood / 2, "it was a flood");
+        drop(crowd);
+    }
+}
+
+/// Polls that use up their budget are long, so the worker does not wait for its interval until it looks at its timers.
+#[test]
+fn a_due_timer_is_seen_after_a_few_used_up_budgets() {
+    const BUDGETS: u64 = 4;
+    let bounds = Bounds::with_interval(1_000);
+    let clock = ManualClock::new();
+    let mut rig = Rig::new(1, bounds.builder().clock(clock.clone()));
+    let sleeper = rig.runtime.spawn(async { sleep(Duration::from_millis(1)).await });
+    rig.tick();
+    let hog = rig.runtime.spawn(async {
+        loop {
+            task::consume_budget().await;
+        }
+    });
+    rig.tick_times(BUDGETS + 1);
+    clock.advance(Duration::from_millis(1));
+    rig.tick_times(BUDGETS + 2);
+    assert!(sleeper.is_finished(), "{BUDGETS} budgets, and the hog's turn before the sleeper's");
+    // It does not cost others their turn: who comes from outside is seen when the interval is over, not earlier or later.
+    let outside = rig.runtime.spawn(async {});
+    while !outside.is_finished() {
+        assert_ne!(rig.ticks, bounds.interval + 2, "the interval is over");
+        rig.tick();
+    }
+    assert!(rig.ticks >= bounds.interval, "seen in poll {}", rig.ticks);
+    drop(hog);
 }

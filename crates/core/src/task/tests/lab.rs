@@ -256,6 +256,8 @@ unsafe impl<const FINDS: bool, const KEEPS: bool> Host for Lab<FINDS, KEEPS> {
     type Extra = Mark;
     const KIND: u8 = 7;
     const FINDS_TASKS: bool = FINDS;
+    /// The models begin with a queued task, as after a wake-up; yields and `spawn` show the other way.
+    const SHOWS_START: bool = true;
 
     fn schedule(task: Runnable) {
         // SAFETY: a scheduled task of this host is alive (T3).

@@ -44,8 +44,8 @@ fn model_wake_against_poll() {
 // + `now => (Woken::Nothing, Some(now.0 - REF)),`
 //
 // mutation: wake-of-an-idle-task-is-lost
-// - in crates/core/src/task/state.rs: `(Woken::Submit, Some((now.0 | SCHEDULED) - REF)),`
-// + `(Woken::Nothing, Some((now.0 | SCHEDULED) - REF)),`
+// - in crates/core/src/task/state.rs: `(Woken::Submit, Some((now.0 | RUNNING) - REF)),`
+// + `(Woken::Nothing, Some((now.0 | RUNNING) - REF)),`
 //
 // mutation: start-does-not-acquire
 // - in crates/core/src/task/state.rs: `self.0.fetch_add(SCHEDULED, AcqRel)`
@@ -123,6 +123,53 @@ fn model_wake_during_poll_runs_it_again() {
     });
 }
 
+// The task was woken when it was idle, so it is RUNNING in the queue, when another wakes it. Whenever that comes, the last
+// poll sees what was written before both, and the task is queued no more often than it was woken.
+//
+// mutation: wake-of-a-queued-task-is-lost
+// - in crates/core/src/task/state.rs: `now => (Woken::Nothing, Some(now.0 | SCHEDULED)),`
+// + `now => (Woken::Nothing, Some(now.0)),`
+//
+// mutation: both-submit-it
+// - in crates/core/src/task/state.rs: `self.0 & (SCHEDULED | RUNNING | COMPLETE) == 0`
+// + `self.0 & (SCHEDULED | COMPLETE) == 0`
+//
+// mutation: an-idle-task-stays-idle
+// - in crates/core/src/task/state.rs: `(Woken::Submit, Some(now.0 | RUNNING)),`
+// + `(Woken::Submit, Some(now.0)),`
+#[test]
+fn model_wake_of_a_woken_task() {
+    model(|| {
+        let bench = Bench::new();
+        let numbers = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+        let seen = std::sync::Arc::new(std::sync::Mutex::new(0));
+        let poll = {
+            let (numbers, seen) = (numbers.clone(), seen.clone());
+            move || {
+                *seen.lock().unwrap() = numbers.iter().map(|number| number.load(Relaxed)).sum::<usize>();
+                Poll::<Value>::Pending
+            }
+        };
+        let (runnable, handle) = bench.task::<Plain, _>(poll);
+        let (task, other_task) = (runnable.task(), runnable.task());
+        run(runnable);
+        numbers[0].store(3, Relaxed);
+        task.wake();
+        let other = thread::spawn(move || {
+            numbers[1].store(2, Relaxed);
+            other_task.wake();
+        });
+        bench.run_queue();
+        other.join().unwrap();
+        bench.run_queue();
+        assert_eq!(*seen.lock().unwrap(), 5, "no poll saw what was written before both wake-ups");
+        assert!(bench.tally.scheduled.load(Count) <= 2);
+        drop((task, handle));
+        bench.run_queue();
+        bench.assert_gone();
+    });
+}
+
 // A wake-up may bring the task to another thread, while the first has hardly left it.
 //
 // mutation: suspend-does-not-release
@@ -170,8 +217,8 @@ fn model_wake_moves_the_task_to_another_thread() {
 // and since it waits again without a waker, it is dropped.
 //
 // mutation: submitting-wake-keeps-the-reference
-// - in crates/core/src/task/state.rs: `(Woken::Submit, Some((now.0 | SCHEDULED) - REF)),`
-// + `(Woken::Submit, Some(now.0 | SCHEDULED)),`
+// - in crates/core/src/task/state.rs: `(Woken::Submit, Some((now.0 | RUNNING) - REF)),`
+// + `(Woken::Submit, Some(now.0 | RUNNING)),`
 //
 // mutation: other-wake-keeps-the-reference
 // - in crates/core/src/task/state.rs: `(Woken::Nothing, Some((now.0 | SCHEDULED) - REF)),`
@@ -209,13 +256,13 @@ std::thread_local!(static YIELDED: Cell<bool> = const { Cell::new(false) });
 // The task goes to the back of the queue by itself while a wake-up comes in, and is woken again there: it is queued once
 // all the same, and the last poll sees what was written before the first wake-up.
 //
-// mutation: requeue-takes-the-wake-up-for-its-own
-// - in crates/core/src/task/state.rs: `while self.0.fetch_sub(SCHEDULED, AcqRel) & SCHEDULED != 0 {}`
-// + `self.0.fetch_sub(SCHEDULED, AcqRel);`
+// mutation: a-task-that-yields-counts-as-idle
+// - in crates/core/src/task/raw.rs: `if yielded {`
+// + `if yielded { _ = state.suspend();`
 //
-// mutation: start-does-not-acquire
-// - in crates/core/src/task/state.rs: `self.0.fetch_add(SCHEDULED, AcqRel)`
-// + `self.0.fetch_add(SCHEDULED, Release)`
+// mutation: start-takes-a-wake-up-without-acquiring-it
+// - in crates/core/src/task/state.rs: `self.0.fetch_and(!SCHEDULED, AcqRel)`
+// + `self.0.fetch_and(!SCHEDULED, Release)`
 #[test]
 fn model_yield_against_wake() {
     model(|| {

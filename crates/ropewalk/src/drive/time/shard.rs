@@ -2,7 +2,7 @@
 
 use super::entry::{Node, state};
 use crate::sched::park::NEVER;
-use crate::sched::prefetch;
+use ropewalk_core::prefetch;
 use ropewalk_core::prim::{AtomicU64, BriefLock, Lock, Ordering};
 use ropewalk_core::task::drop_payload;
 use ropewalk_core::wake_batch::WakeBatch;

@@ -7,7 +7,7 @@ use crate::local;
 use crate::runtime::{Config, Handle, Shared};
 use crate::sched::host::Observation;
 use crate::wait::Abort;
-use ropewalk_core::prim::real::AtomicU64;
+use ropewalk_core::blocked::Reason;
 use ropewalk_core::task::{
     Birth, Call, Header, Host, PanicInfo, Runnable, TaskHandle, TaskId, TaskRef, emplace, layout,
 };
@@ -53,6 +53,15 @@ impl Job {
 
     pub(crate) const KIND: u8 = Jobs::KIND;
 
+    /// What is observed of a job.
+    ///
+    /// # Safety
+    /// As for [`relations`](Self::relations).
+    pub(crate) unsafe fn observation_of<'a>(task: NonNull<Header>) -> Option<&'a Observation> {
+        // SAFETY: passed on to the caller.
+        unsafe { Header::extra::<Jobs>(task).as_ref() }.job.observation()
+    }
+
     /// A reference to the job, while its slip is at the desk.
     pub(super) fn reference(&self) -> TaskRef {
         // SAFETY: B5: the cell around this is alive.
@@ -70,6 +79,8 @@ unsafe impl Host for Jobs {
     /// Away from those of `sched/host.rs`.
     const KIND: u8 = 64;
     const FINDS_TASKS: bool = true;
+    const REASON: Reason = Reason::Blocking;
+    const SHOWS_START: bool = true;
 
     fn schedule(task: Runnable) {
         drop(task);
@@ -222,8 +233,7 @@ pub(super) fn tell_of_end(config: &Config, id: TaskId) {
 fn observe(config: &Config, name: Option<Box<str>>) -> Option<Box<Observation>> {
     (name.is_some() || config.observe).then(|| {
         let born = config.clock.now().as_nanos() as u64;
-        let (polls, busy) = (AtomicU64::new(0), AtomicU64::new(0));
-        Box::new(Observation { name, home: None, polls, busy, born, kin: None })
+        Box::new(Observation::new(name, born, None))
     })
 }
 

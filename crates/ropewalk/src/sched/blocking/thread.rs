@@ -155,7 +155,7 @@ impl Post<'_> {
         if !self.credit.allows() {
             return;
         }
-        let Some(_right) = pool.spinner.try_take() else { return };
+        let Some(_right) = pool.spinner.try_take(0) else { return }; // nobody ends the spin of another here
         pool.spins.add_shared(1);
         if self.credit.spin(|| self.seat.is_called()) {
             pool.spin_hits.add_shared(1);

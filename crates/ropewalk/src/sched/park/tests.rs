@@ -50,8 +50,8 @@ fn model_unpark_races_with_park_on_the_word() {
 // - in crates/ropewalk/src/sched/park.rs: `POLLING => seam.polling.driver.unpark(),`
 // + `POLLING => {}`
 // mutation: polling-not-announced
-// - in crates/ropewalk/src/sched/park.rs: `if self.token.lie_down(place) {`
-// + `if self.token.lie_down(PARKED) {`
+// - in crates/ropewalk/src/sched/park.rs: `self.token.lie_down(place) {`
+// + `self.token.lie_down(PARKED) {`
 #[test]
 fn model_unpark_races_with_park_in_the_driver() {
     prim::model(|| unpark_races_with_park(seam()));

@@ -12,7 +12,9 @@ use std::sync::atomic::Ordering;
 impl Worker {
     /// What a worker does now and then, and before it rests: polls the driver and follows the pool's changes.
     pub(super) fn look_around(&self, resting: bool) {
-        let polled = self.pool.seam.poll();
+        // One that is about to sleep in the driver finds there what it would find now.
+        let polled =
+            if resting && self.is_threaded() { self.pool.seam.is_free() } else { self.pool.seam.poll() };
         self.see_to_timers(match (polled, resting) {
             (false, _) => Timers::Own,
             (true, false) => Timers::Overdue,
@@ -23,6 +25,7 @@ impl Worker {
             self.epoch.set(epoch);
             self.follow();
         }
+        self.deliver_events(); // the pool's changes are known: telling others of it does not come back here
     }
 
     #[cold]
@@ -62,12 +65,13 @@ impl Worker {
     }
 
     /// Retiring: what is not pinned goes to the others.
-    fn hand_over(&self) {
+    pub(super) fn hand_over(&self) {
         if let Some(searching) = self.searching.take() {
             self.end_search(searching);
         }
-        let mut tasks: Vec<_> = std::iter::from_fn(|| self.ring.pop()).chain(self.next.take()).collect();
-        self.pool.inject_batch(&mut tasks);
+        let mut tasks = self.pool.spill.lock(); // it has room for all of them
+        tasks.extend(std::iter::from_fn(|| self.ring.pop()).chain(self.next.take()).chain(self.again.take()));
+        self.pool.inject_spilt(tasks);
     }
 
     /// Whether a retiring or closing worker has nothing left to serve.

@@ -15,6 +15,8 @@ use std::ptr::NonNull;
 pub(crate) struct Frame {
     pub(crate) current: Cell<Option<NonNull<Header>>>,
     pub(crate) budget: Cell<u8>,
+    /// Operations that were refused because it was used up; counts on from task to task.
+    pub(crate) refusals: Cell<u32>,
     /// The task asked to go behind everything else when its poll ends.
     pub(crate) yielded: Cell<bool>,
     pub(crate) handlers: HandlerStack,
@@ -31,6 +33,7 @@ impl Frame {
         Frame {
             current: Cell::new(self.current.take()),
             budget: Cell::new(BUDGET),
+            refusals: self.refusals.clone(),
             yielded: Cell::new(self.yielded.take()),
             handlers: self.handlers.take(),
             locals: self.locals.take(),
@@ -43,6 +46,7 @@ impl Frame {
     pub(crate) fn bring_back(&self, frame: Frame) {
         self.current.set(frame.current.get());
         self.budget.set(frame.budget.get());
+        self.refusals.set(frame.refusals.get());
         self.yielded.set(frame.yielded.get());
         self.handlers.set(frame.handlers);
         self.locals.set(frame.locals);

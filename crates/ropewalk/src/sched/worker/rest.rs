@@ -45,7 +45,7 @@ impl Worker {
             Some(limit) => self.nap(limit),
             None => self.sleep_in_parker(),
         });
-        self.until_look.set(0); // it may have been a deadline
+        self.look_next(); // it may have been a deadline
     }
 
     /// Sleeps as a guest: this worker is driven by something that runs on `host`, which goes on with other work.
@@ -89,9 +89,10 @@ impl Worker {
         if let Some(hook) = &hooks.on_thread_park {
             hook();
         }
+        self.crowd.disperse();
         self.station.counters.parks.bump();
         self.station.parker.park(&self.pool.seam, || self.pool.limit());
-        self.until_look.set(0); // it may have been a deadline
+        self.look_next(); // it may have been a deadline
         self.station.counters.wakes.bump();
         if let Some(hook) = &hooks.on_thread_unpark {
             hook();
@@ -105,7 +106,7 @@ impl Worker {
         if self.small_hauls.get() < SMALL_HAULS || !self.threaded {
             return;
         }
-        let Some(_right) = self.pool.idle.try_spin() else { return };
+        let Some(_right) = self.pool.idle.try_spin(self.index()) else { return };
         let mut seen = self.to_be_had();
         for gap in GAPS {
             if seen >= HAUL {
@@ -161,13 +162,11 @@ impl Worker {
         if !self.spin_credit.allows() {
             return false;
         }
-        // A spinner counts as a searcher, so submitters need not wake anybody.
-        let Some(searching) = self.searching.take().or_else(|| self.pool.idle.try_search(self.pool.active()))
-        else {
-            return false;
-        };
-        self.searching.set(Some(searching));
-        let Some(_right) = self.pool.idle.try_spin() else { return false };
+        let Some(_right) = self.pool.idle.try_spin(self.index()) else { return false };
+        // A spinner counts as a searcher if it can, so that submitters need not wake anybody, if there is anybody.
+        let somebody = self.pool.idle.counters().sleeping() > 0;
+        let search = || self.pool.idle.try_search(self.pool.active());
+        self.searching.set(self.searching.take().or_else(|| somebody.then(search).flatten()));
         self.station.counters.spins.bump();
         let found = self.spin_credit.spin(|| self.any_work());
         if found {

@@ -34,28 +34,67 @@ impl Worker {
         }
     }
 
-    /// One's own first. The rest stays where it is, in order: for the next look, or for others who have more room.
+    /// The next poll comes after a look at everything.
+    pub(super) fn look_next(&self) {
+        self.until_look.set(0);
+        self.put_off.set(0);
+    }
+
+    /// The next poll comes after a look at this worker's timers: polls were long lately. It costs the others nothing.
+    pub(crate) fn see_to_timers_next(&self) {
+        let left = self.until_look.get();
+        if left > 0 {
+            self.until_look.set(0);
+            self.put_off.set(left);
+        }
+    }
+
+    /// One's own first. The rest stays where it is, in order: for the next look, or for others who have more room. Who is
+    /// woken by the clock has waited long enough: it does not go behind a flood from outside, as what was queued here may.
     fn expire(&self, own: &Shard, now: u64, whose: Timers) {
+        if self.pool.injector.len() > self.room_to_half() {
+            self.make_room();
+        }
         let mut room = (self.ring.capacity() - self.ring.len()).max(AT_LEAST);
-        let opened = self.slot_open.replace(false);
-        self.in_batch.set(true);
-        let mut woken = expire_some(own, now, now, &mut room);
+        let woken = self.in_one_batch(|| self.expire_all(own, now, whose, &mut room));
+        self.station.counters.timers.add(woken as u64);
+    }
+
+    fn expire_all(&self, own: &Shard, now: u64, whose: Timers, room: &mut usize) -> usize {
+        let mut woken = expire_some(own, now, now, room);
         if whose != Timers::Own {
             // A clock that is moved by hand may not get on by itself.
             let patient = whose == Timers::Overdue && !self.pool.config.clock.is_own();
-            woken += expire_some(&self.pool.timers, now, now, &mut room);
+            woken += expire_some(&self.pool.timers, now, now, room);
             for other in self.pool.stations().filter(|other| other.index != self.index()) {
                 let leave_it =
                     patient && other.timers.next() <= now && other.parker.state() == WorkerState::Busy;
                 let due_by = now.saturating_sub(if leave_it { PATIENCE } else { 0 });
-                woken += expire_some(&other.timers, due_by, now, &mut room);
+                woken += expire_some(&other.timers, due_by, now, room);
             }
         }
+        woken
+    }
+
+    /// Whom `wake` wakes (it says how many) goes to the ring in order, and stays there; others are told once.
+    pub(super) fn in_one_batch(&self, wake: impl FnOnce() -> usize) -> usize {
+        let opened = self.slot_open.replace(false);
+        self.in_batch.set(true);
+        let woken = wake();
+        self.stays.set(self.ring.tail_position());
         self.in_batch.set(false);
         self.slot_open.set(opened);
-        self.station.counters.timers.add(woken as u64);
         if woken > 1 {
             self.notify_others(); // the first is for this worker itself
+        }
+        woken
+    }
+
+    /// Turns the events of the driver into wake-ups.
+    #[inline]
+    pub(super) fn deliver_events(&self) {
+        if self.pool.seam.has_events() {
+            self.in_one_batch(|| self.pool.seam.deliver());
         }
     }
 

@@ -49,10 +49,25 @@ fn half_of_the_workers_search_and_always_one_may() {
 #[test]
 fn one_worker_spins() {
     let idle = Idle::new();
-    let spinner = idle.try_spin();
-    assert!(spinner.is_some() && idle.try_spin().is_none());
+    let spinner = idle.try_spin(1);
+    assert!(spinner.is_some() && idle.try_spin(2).is_none());
     drop(spinner);
-    assert!(idle.try_spin().is_some());
+    assert!(idle.try_spin(2).is_some());
+}
+
+#[test]
+fn a_spinner_that_has_something_to_do_does_not_keep_another_from_spinning() {
+    let idle = Idle::new();
+    let first = idle.try_spin(1);
+    idle.end_spin(2);
+    assert!(idle.try_spin(2).is_none(), "it is not the second one that spins");
+    idle.end_spin(1);
+    let second = idle.try_spin(2);
+    drop(first);
+    assert!(
+        second.is_some() && idle.try_spin(1).is_none(),
+        "the first one does not give back what it has lost"
+    );
 }
 
 #[test]

@@ -2,13 +2,18 @@
 //!
 //! Hints only: any address will do, and where there is no such instruction nothing happens.
 
-use ropewalk_core::task::Header;
-
 /// Asks for the header of a task that is about to run, or to be made, at `address`.
+#[cfg(feature = "alloc")]
 #[inline(always)]
-pub(crate) fn task<T>(address: *const T) {
+pub fn task<T>(address: *const T) {
+    bytes(address, size_of::<crate::task::Header>());
+}
+
+/// Asks for `count` bytes at `address`, at most a cache line of them.
+#[inline(always)]
+pub(crate) fn bytes<T>(address: *const T, count: usize) {
     to_write(address);
-    to_write(address.wrapping_byte_add(size_of::<Header>() - 1)); // it may reach into the next line
+    to_write(address.wrapping_byte_add(count - 1)); // it may reach into the next line
 }
 
 /// Asks for the cache line at `address`, to be written.
@@ -17,12 +22,12 @@ fn to_write<T>(address: *const T) {
     // SAFETY: a prefetch never faults and changes nothing but the cache.
     #[cfg(all(target_arch = "x86_64", not(any(miri, loom, shuttle))))]
     unsafe {
-        std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+        core::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
     }
     #[cfg(all(target_arch = "aarch64", not(any(miri, loom, shuttle))))]
     // SAFETY: as above.
     unsafe {
-        std::arch::asm!("prfm pstl1keep, [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+        core::arch::asm!("prfm pstl1keep, [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
     }
     let _ = address;
 }

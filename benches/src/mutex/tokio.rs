@@ -1,0 +1,16 @@
+//! tokio's mutex.
+
+use super::Lock;
+use ::std::ops::DerefMut;
+
+pub type Mutex = ::tokio::sync::Mutex<u64>;
+
+impl Lock for Mutex {
+    fn new() -> Self {
+        Self::new(0)
+    }
+
+    async fn lock(&self) -> impl DerefMut<Target = u64> + Send {
+        ::tokio::sync::Mutex::lock(self).await
+    }
+}

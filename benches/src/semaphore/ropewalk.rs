@@ -1,0 +1,15 @@
+//! Ropewalk's semaphore.
+
+use super::OnePermit;
+
+pub type Semaphore = ::ropewalk::sync::Semaphore;
+
+impl OnePermit for Semaphore {
+    fn new() -> Self {
+        Self::new(1)
+    }
+
+    async fn acquire(&self) -> impl Drop + Send {
+        Self::acquire(self).await.expect("it is never closed")
+    }
+}

@@ -1,0 +1,130 @@
+//! tcp_10k: 10,000 connections, each of which sends 64 bytes once a second and gets them back. The value is the median
+//! latency; beside it the tail, the server's CPU time per message, its resident memory, and by how much each connection
+//! made it grow. Two forms: `tcp_10k` is the server of `tcp_echo`, where each connection holds a buffer of 1,024 bytes;
+//! in `tcp_10k_ready` a connection waits until there is something to read and only then takes a buffer, on the stack.
+
+mod ropewalk;
+mod smol;
+mod tokio;
+
+use crate::load::{Load, Pulse};
+use crate::meter::{Sample, Speed};
+use crate::peers::{self, Peer};
+use crate::problems::Problem;
+use crate::service::{self, Cores, Service, allow_connections};
+use crate::tcp_echo::{self, BUFFER};
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+/// How many connections there are.
+pub fn connections(speed: Speed) -> usize {
+    speed.pick(10_000, 500)
+}
+
+/// Whether each connection holds its buffer all the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Buffers {
+    Held,
+    OnDemand,
+}
+
+/// Loads a server with so many connections.
+pub struct Crowd {
+    pub connections: usize,
+    pub pulse: Pulse,
+}
+
+impl Crowd {
+    pub fn of(speed: Speed) -> Self {
+        let (warm, measured) = speed.pick((1, 5), (0, 1));
+        Self {
+            connections: connections(speed),
+            pulse: Pulse {
+                period: Duration::from_secs(1),
+                warm: Duration::from_secs(warm),
+                measured: Duration::from_secs(measured),
+            },
+        }
+    }
+
+    pub fn measure(&self, problem: &'static Problem, peer: Peer) -> Result<Sample, String> {
+        let service = Service::start(problem, peer, Cores::Shared)?;
+        let empty = service.resident()?;
+        let mut load = Load::connect(&service, self.connections)?;
+        let paced = load.paced(&service, self.pulse)?;
+        let resident = service.resident()?;
+        let mut sample = paced.sample;
+        let grown = resident.saturating_sub(empty) as f64;
+        sample.extra.extend([
+            ("rss_mib".to_string(), resident as f64 / f64::from(1 << 20)),
+            ("bytes_per_connection".to_string(), grown / self.connections as f64),
+            ("skipped".to_string(), paced.skipped as f64),
+        ]);
+        Ok(sample)
+    }
+}
+
+/// Serves until the process is ended.
+pub fn serve(peer: Peer, workers: usize, buffers: Buffers) -> Result<(), String> {
+    allow_connections(connections(Speed::Full))?;
+    if buffers == Buffers::Held {
+        return tcp_echo::serve(peer, workers);
+    }
+    match peer {
+        Peer::Ropewalk => ropewalk::serve(&peers::ropewalk(workers), service::listen()?),
+        Peer::RopewalkCt => ropewalk::serve(&peers::ropewalk(0), service::listen()?),
+        Peer::TokioMt => tokio::serve(&peers::tokio_mt_io(workers), service::listen()?),
+        Peer::TokioCt => tokio::serve(&peers::tokio_ct_io(), service::listen()?),
+        Peer::Smol => smol::serve(peers::smol_io(workers), service::listen()?),
+        Peer::Limit => tcp_echo::limit::serve(&service::listen()?),
+        _ => return Err("no source for this peer".into()),
+    }
+    .map_err(|error| format!("the server ended: {error}"))
+}
+
+/// What came of one round.
+enum Bounced {
+    /// The other side has ended.
+    Over,
+    /// Nothing was there, or all of it went back.
+    Done,
+    /// This is left to be written.
+    Left(Box<[u8]>),
+}
+
+/// Reads what is there into a buffer on the stack and writes it back.
+fn bounce(
+    read: impl FnOnce(&mut [u8]) -> io::Result<usize>,
+    write: impl FnOnce(&[u8]) -> io::Result<usize>,
+) -> io::Result<Bounced> {
+    let mut buffer = [0; BUFFER];
+    let count = match read(&mut buffer) {
+        Ok(0) => return Ok(Bounced::Over),
+        Ok(count) => count,
+        Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Bounced::Done),
+        Err(error) => return Err(error),
+    };
+    let written = match write(&buffer[..count]) {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
+        written => written?,
+    };
+    Ok(if written == count { Bounced::Done } else { Bounced::Left(buffer[written..count].into()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_taken_is_left() {
+        let read = |into: &mut [u8]| {
+            into[..5].copy_from_slice(b"hello");
+            Ok(5)
+        };
+        assert!(matches!(bounce(read, |all| Ok(all.len())), Ok(Bounced::Done)));
+        assert!(matches!(bounce(read, |_| Ok(2)), Ok(Bounced::Left(left)) if *left == *b"llo"));
+        let would_block = |_: &[u8]| Err(ErrorKind::WouldBlock.into());
+        assert!(matches!(bounce(read, would_block), Ok(Bounced::Left(left)) if *left == *b"hello"));
+        assert!(matches!(bounce(|_| Ok(0), |_| unreachable!()), Ok(Bounced::Over)));
+    }
+}

@@ -1,0 +1,30 @@
+use super::{Bounced, bounce};
+use smol::io::AsyncWriteExt;
+use smol::{Async, Executor};
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+
+pub fn serve(executor: &'static Executor<'static>, listener: TcpListener) -> io::Result<()> {
+    smol::future::block_on(executor.spawn(accept(executor, listener)))
+}
+
+async fn accept(executor: &'static Executor<'static>, listener: TcpListener) -> io::Result<()> {
+    let listener = Async::new(listener)?;
+    loop {
+        let (stream, _) = listener.accept().await?;
+        stream.get_ref().set_nodelay(true)?;
+        executor.spawn(echo(stream)).detach();
+    }
+}
+
+async fn echo(mut stream: Async<TcpStream>) -> io::Result<()> {
+    loop {
+        stream.readable().await?;
+        let mut socket = stream.get_ref();
+        match bounce(|buffer| socket.read(buffer), |bytes| stream.get_ref().write(bytes))? {
+            Bounced::Over => return Ok(()),
+            Bounced::Done => {}
+            Bounced::Left(bytes) => stream.write_all(&bytes).await?,
+        }
+    }
+}

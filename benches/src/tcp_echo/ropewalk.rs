@@ -1,0 +1,27 @@
+use super::BUFFER;
+use ropewalk::Runtime;
+use ropewalk::net::{TcpListener, TcpStream};
+use std::io;
+
+pub fn serve(runtime: &Runtime, listener: std::net::TcpListener) -> io::Result<()> {
+    runtime.block_on(runtime.spawn(accept(listener))).map_err(io::Error::other)?
+}
+
+async fn accept(listener: std::net::TcpListener) -> io::Result<()> {
+    let listener = TcpListener::from_std(listener)?;
+    loop {
+        let (stream, _) = listener.accept().await?;
+        stream.set_nodelay(true)?;
+        drop(ropewalk::spawn(echo(stream)));
+    }
+}
+
+async fn echo(stream: TcpStream) -> io::Result<()> {
+    let mut buffer = [0; BUFFER];
+    loop {
+        match stream.read(&mut buffer).await? {
+            0 => return Ok(()),
+            count => stream.write_all(&buffer[..count]).await?,
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! A driver with its registrations: what it collects becomes wake-ups.
+//!
+//! * **X1** What `collect` has found stays in `harvest` until `deliver` takes it: whoever collects and whoever delivers may be
+//!   two workers. While something is there, nobody sleeps in the driver.
+//! * **X2** Wakers run in `deliver`, under no lock and without the right to poll.
+//! * **X3** `over` is set before the registrations are ended, and looked at after a registration was made: one of the two
+//!   sees the other.
+
+use super::contract::{Events, Interest, IoDriver, IoSource, Ready, Token};
+use super::readiness::Readiness;
+use super::registry::Registry;
+#[cfg(target_os = "linux")]
+use super::uring::Uring;
+use crate::drive::Driver;
+use ropewalk_core::prim::real::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
+use ropewalk_core::prim::{Lock, fence};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the polling worker rests after a poll that failed, lest it does nothing else.
+const AFTER_ERROR: Duration = Duration::from_millis(1);
+
+#[derive(Debug)]
+pub(crate) struct Reactor {
+    driver: Box<dyn IoDriver>,
+    /// The driver again, if files are read and written through it.
+    #[cfg(target_os = "linux")]
+    files: Option<Arc<Uring>>,
+    needs_rearm: bool,
+    pub(super) short_is_empty: bool,
+    registry: Registry,
+    harvest: Lock<Events>,
+    /// Whether there is something in it: a hint, written under its lock.
+    full: AtomicBool,
+    over: AtomicBool,
+    registered: AtomicUsize,
+    polls: AtomicU64,
+    events: AtomicU64,
+    failures: AtomicU64,
+}
+
+impl Reactor {
+    pub(super) fn new(driver: Box<dyn IoDriver>) -> Self {
+        Self {
+            needs_rearm: driver.needs_rearm(),
+            short_is_empty: driver.short_is_empty(),
+            driver,
+            #[cfg(target_os = "linux")]
+            files: None,
+            registry: Registry::new(),
+            harvest: Lock::new(Events::new()),
+            full: AtomicBool::new(false),
+            over: AtomicBool::new(false),
+            registered: AtomicUsize::new(0),
+            polls: AtomicU64::new(0),
+            events: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(super) fn with_files(uring: Arc<Uring>) -> Self {
+        Self { files: Some(uring.clone()), ..Self::new(Box::new(uring)) }
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(super) fn files(&self) -> Option<&Arc<Uring>> {
+        self.files.as_ref()
+    }
+
+    // ---- registrations ----------------------------------------------------------------------------------------
+
+    pub(super) fn register(&self, source: IoSource<'_>, interest: Interest) -> io::Result<Token> {
+        let token = self.registry.take(Ready::READABLE | Ready::WRITABLE)?;
+        self.registered.fetch_add(1, Relaxed); // before there can be an event
+        let registered = self.driver.register(source, token, interest);
+        fence(SeqCst); // X3
+        if registered.is_ok() && !self.over.load(Relaxed) {
+            return Ok(token);
+        }
+        let refused = registered.and_then(|()| self.driver.deregister(source, token));
+        self.forget(token);
+        Err(refused.err().unwrap_or_else(over))
+    }
+
+    pub(super) fn deregister(&self, source: IoSource<'_>, token: Token) {
+        // A file that is closed already has left the driver by itself.
+        let _closed_before = self.driver.deregister(source, token);
+        self.forget(token);
+    }
+
+    fn forget(&self, token: Token) {
+        self.registry.give_back(token);
+        self.registered.fetch_sub(1, Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn readiness(&self, token: Token) -> &Readiness {
+        self.registry.get(token).expect("a registration has its slot until it is dropped")
+    }
+
+    /// It was found not to be ready.
+    #[inline]
+    pub(super) fn rearm(&self, source: IoSource<'_>, token: Token, interest: Interest) -> io::Result<()> {
+        if self.needs_rearm { self.driver.rearm(source, token, interest) } else { Ok(()) }
+    }
+
+    /// The runtime goes down: who waits, and who comes later, gets an error.
+    pub(super) fn end(&self) {
+        self.over.store(true, Relaxed);
+        fence(SeqCst); // X3
+        self.registry.end_all();
+        #[cfg(target_os = "linux")]
+        if let Some(files) = &self.files {
+            files.end();
+        }
+    }
+
+    // ---- events -----------------------------------------------------------------------------------------------
+
+    /// Whether there is one registration.
+    pub(super) fn is_alone(&self) -> bool {
+        self.registered.load(Relaxed) == 1
+    }
+
+    /// Collects events, sleeping for them if there are none; at most for `timeout`. By one thread at a time.
+    fn collect(&self, timeout: Option<Duration>) {
+        let mut events = std::mem::take(&mut *self.harvest.lock());
+        if events.is_empty() {
+            let polled = match timeout {
+                Some(Duration::ZERO) => self.driver.poll_nonblocking(&mut events),
+                _ => self.driver.poll(&mut events, timeout),
+            };
+            self.polls.store(self.polls.load(Relaxed) + 1, Relaxed); // one thread at a time
+            if polled.is_err() {
+                self.failures.store(self.failures.load(Relaxed) + 1, Relaxed);
+                std::thread::sleep(timeout.map_or(AFTER_ERROR, |timeout| timeout.min(AFTER_ERROR)));
+            }
+        }
+        if !events.is_empty() {
+            let mut harvest = self.harvest.lock(); // X1: it was left empty, and only we collect
+            *harvest = events;
+            self.full.store(true, Relaxed);
+        } else {
+            self.keep_buffer(events);
+        }
+    }
+
+    /// Wakes whom the collected events are for.
+    fn deliver_events(&self) -> usize {
+        let mut events = {
+            let mut harvest = self.harvest.lock();
+            if harvest.is_empty() {
+                return 0;
+            }
+            self.full.store(false, Relaxed);
+            std::mem::take(&mut *harvest)
+        };
+        for event in events.iter() {
+            if let Some(slot) = self.registry.get(event.token) {
+                slot.event(event.token.generation(), event.ready);
+            }
+        }
+        #[cfg(target_os = "linux")]
+        if let Some(files) = &self.files {
+            files.deliver();
+        }
+        let count = events.len();
+        self.events.fetch_add(count as u64, Relaxed);
+        events.clear();
+        self.keep_buffer(events);
+        count
+    }
+
+    /// An empty buffer is used again, unless there is something in its place by now.
+    fn keep_buffer(&self, events: Events) {
+        let mut harvest = self.harvest.lock();
+        if harvest.is_empty() {
+            *harvest = events;
+        }
+    }
+
+    pub(super) fn driver(&self) -> &dyn IoDriver {
+        &*self.driver
+    }
+
+    /// Registered, polls, events, failed calls of the driver, operations on files.
+    pub(super) fn counts(&self) -> [u64; 5] {
+        #[cfg(target_os = "linux")]
+        let operations = self.files.as_ref().map_or(0, |files| files.operations());
+        #[cfg(not(target_os = "linux"))]
+        let operations = 0;
+        let registered = self.registered.load(Relaxed) as u64;
+        [
+            registered,
+            self.polls.load(Relaxed),
+            self.events.load(Relaxed),
+            self.failures.load(Relaxed),
+            operations,
+        ]
+    }
+}
+
+impl Driver for Arc<Reactor> {
+    fn park(&self, timeout: Option<Duration>) {
+        self.collect(timeout);
+    }
+
+    /// No system call if nothing is watched.
+    fn poll(&self) {
+        if self.is_watching() {
+            self.collect(Some(Duration::ZERO));
+        }
+    }
+
+    fn unpark(&self) {
+        if self.driver.wake().is_err() {
+            self.failures.fetch_add(1, Relaxed);
+        }
+    }
+
+    fn has_events(&self) -> bool {
+        self.full.load(Relaxed)
+    }
+
+    fn deliver(&self) -> usize {
+        self.deliver_events()
+    }
+
+    fn is_watching(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        if self.files.as_ref().is_some_and(|files| files.is_flying()) {
+            return true;
+        }
+        self.registered.load(Relaxed) > 0
+    }
+}
+
+/// What somebody is told who waits for an event that will not come.
+pub(super) fn over() -> io::Error {
+    io::Error::other("the runtime of this socket or file was shut down")
+}

@@ -1,0 +1,394 @@
+//! One file at one runtime's driver: waiting until it is ready, and trying again.
+//!
+//! * **I1** The file is open for as long as it is registered: who owns a [`Registration`] drops it before the file.
+//!   [`Moored`] does so by the order of its fields.
+//! * **I2** The place in the queue of an [`Operation`] is pinned with it.
+
+use super::contract::{Interest, IoSource, Ready, Token};
+use super::reactor::{Reactor, over};
+use super::readiness::{Direction, Readiness, Snapshot};
+use crate::context;
+use crate::runtime::{Handle, Shared};
+use ropewalk_core::blocked::{self, Reason};
+use ropewalk_core::budget::poll_proceed;
+use ropewalk_core::wait_queue::Wait;
+use std::future::Future;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+/// A file that is registered at a runtime's driver: once, for both directions, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Registration {
+    reactor: Arc<Reactor>,
+    token: Token,
+    file: RawFd,
+}
+
+impl Registration {
+    /// Registers at the runtime this is called in, or the default one. The file must not block. It counts as ready until an
+    /// operation says otherwise: the first attempt is made at once.
+    ///
+    /// # Errors
+    /// What the system says (`EPERM`: such a file is always ready), or that the runtime was shut down.
+    pub(crate) fn new(file: BorrowedFd<'_>, interest: Interest) -> io::Result<Self> {
+        let here = context::with_worker(|worker| {
+            let worker = worker.filter(|_| !context::has_entered())?;
+            Some(Self::new_in(&worker.pool.runtime, file, interest))
+        });
+        here.unwrap_or_else(|| Self::new_in(&Handle::current().shared, file, interest))
+    }
+
+    pub(super) fn new_in(runtime: &Shared, file: BorrowedFd<'_>, interest: Interest) -> io::Result<Self> {
+        let new = Self::new_at(&runtime.io.reactor()?, file, interest)?;
+        if new.reactor.is_alone() {
+            runtime.watch_begins();
+        }
+        Ok(new)
+    }
+
+    /// Registers where `self` is: no need to ask which runtime this is.
+    pub(crate) fn beside(&self, file: BorrowedFd<'_>, interest: Interest) -> io::Result<Self> {
+        Self::new_at(&self.reactor, file, interest)
+    }
+
+    fn new_at(reactor: &Arc<Reactor>, file: BorrowedFd<'_>, interest: Interest) -> io::Result<Self> {
+        let token = reactor.register(IoSource::new(file), interest)?;
+        Ok(Self { reactor: reactor.clone(), token, file: file.as_raw_fd() })
+    }
+
+    #[inline]
+    fn readiness(&self) -> &Readiness {
+        self.reactor.readiness(self.token)
+    }
+
+    fn source(&self) -> IoSource<'_> {
+        // SAFETY: the file is open while it is registered (I1).
+        IoSource::new(unsafe { BorrowedFd::borrow_raw(self.file) })
+    }
+
+    /// An operation would have blocked, or moved less than it could have, after `seen`: it is not ready any more.
+    #[inline]
+    fn clear(&self, seen: Snapshot, interest: Interest, would_block: bool) -> io::Result<()> {
+        if self.readiness().clear(seen, interest, would_block) {
+            self.reactor.rearm(self.source(), self.token, interest)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Tries `operation` once, if `seen` lets it. `None`: it would block.
+    #[inline]
+    fn attempt<R>(
+        &self,
+        seen: Snapshot,
+        interest: Interest,
+        operation: &mut impl FnMut() -> io::Result<R>,
+    ) -> io::Result<Option<R>> {
+        if seen.is_over() {
+            return Err(over());
+        }
+        if !seen.ready().satisfies(interest) {
+            return Ok(None);
+        }
+        loop {
+            match operation() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.clear(seen, interest, true)?;
+                    return Ok(None);
+                }
+                outcome => return outcome.map(Some),
+            }
+        }
+    }
+
+    /// Tries `operation`, which takes or gives what `interest` says, without waiting.
+    ///
+    /// # Errors
+    /// `WouldBlock` if it is known not to be ready, or is found not to be; else what `operation` says.
+    pub(crate) fn try_io<R>(
+        &self,
+        interest: Interest,
+        mut operation: impl FnMut() -> io::Result<R>,
+    ) -> io::Result<R> {
+        let done = self.attempt(self.readiness().look(), interest, &mut operation)?;
+        done.ok_or_else(|| io::ErrorKind::WouldBlock.into())
+    }
+
+    /// Ready when `direction` is, with the one slot it has for a waker: the last one to come is woken.
+    pub(crate) fn poll_ready(&self, cx: &mut Context<'_>, direction: Direction) -> Poll<io::Result<Ready>> {
+        let seen = ready!(self.poll_look(cx, direction));
+        Poll::Ready(if seen.is_over() { Err(over()) } else { Ok(seen.ready()) })
+    }
+
+    fn poll_look(&self, cx: &mut Context<'_>, direction: Direction) -> Poll<Snapshot> {
+        let seen = self.readiness().poll_slot(cx, direction);
+        if seen.is_pending() {
+            self.note(direction.interest());
+        }
+        seen
+    }
+
+    fn note(&self, interest: Interest) {
+        let reason = if interest.is_readable() { Reason::Input } else { Reason::Output };
+        blocked::note(reason, self.file as usize);
+    }
+
+    /// Tries `operation` until it does not block, waiting in between in the slot of `direction`.
+    #[inline]
+    pub(crate) fn poll_io<R>(
+        &self,
+        cx: &mut Context<'_>,
+        direction: Direction,
+        mut operation: impl FnMut() -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
+        ready!(poll_proceed(cx));
+        loop {
+            let seen = ready!(self.poll_look(cx, direction));
+            if let Some(done) = self.attempt(seen, direction.interest(), &mut operation).transpose() {
+                return Poll::Ready(done);
+            }
+        }
+    }
+
+    /// [`poll_io`](Self::poll_io) for an operation that moves up to `most` bytes of a stream. If it moves fewer, the stream
+    /// is used up: the next attempt waits first.
+    #[inline]
+    pub(crate) fn poll_move(
+        &self,
+        cx: &mut Context<'_>,
+        direction: Direction,
+        most: usize,
+        operation: impl FnMut() -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        if let Some(nothing) = UpTo(most).is_nothing() {
+            return Poll::Ready(Ok(nothing));
+        }
+        let seen = self.readiness().look();
+        let moved = ready!(self.poll_io(cx, direction, operation))?;
+        Poll::Ready(self.note_short(seen, direction.interest(), UpTo(most), moved))
+    }
+
+    /// If less was moved than could have been, the stream is used up. The tick of `seen` is from before the operation: what
+    /// came since is not forgotten. A stream that is closed stays readable to its end.
+    #[inline]
+    fn note_short<R, E: Extent<R>>(
+        &self,
+        seen: Snapshot,
+        interest: Interest,
+        extent: E,
+        moved: R,
+    ) -> io::Result<R> {
+        if extent.is_short(&moved) && self.reactor.short_is_empty {
+            self.clear(seen, interest, false)?;
+        }
+        Ok(moved)
+    }
+
+    /// Waits until it is ready for something of `interest`. Any number may wait.
+    ///
+    /// Cancel safety: nothing is taken.
+    ///
+    /// # Errors
+    /// The runtime it is registered at was shut down.
+    pub(crate) fn ready(&self, interest: Interest) -> impl Future<Output = io::Result<Ready>> {
+        Operation::new(self, interest, Whole, move |seen: Snapshot| Ok(seen.ready().of(interest)))
+    }
+
+    /// Tries `operation` until it does not block. Any number may wait.
+    ///
+    /// Cancel safety: as `operation`; between two attempts nothing is held.
+    ///
+    /// # Errors
+    /// What `operation` says, or that the runtime it is registered at was shut down.
+    pub(crate) fn io<R>(
+        &self,
+        direction: Direction,
+        operation: impl FnMut() -> io::Result<R>,
+    ) -> impl Future<Output = io::Result<R>> {
+        self.io_for(direction.interest(), operation)
+    }
+
+    /// The same for any interest.
+    pub(crate) fn io_for<R>(
+        &self,
+        interest: Interest,
+        mut operation: impl FnMut() -> io::Result<R>,
+    ) -> impl Future<Output = io::Result<R>> {
+        Operation::new(self, interest, Whole, move |_| operation())
+    }
+
+    /// [`poll_move`](Self::poll_move) for any number of waiters.
+    pub(crate) fn transfer(
+        &self,
+        direction: Direction,
+        most: usize,
+        mut operation: impl FnMut() -> io::Result<usize>,
+    ) -> impl Future<Output = io::Result<usize>> {
+        Operation::new(self, direction.interest(), UpTo(most), move |_| operation())
+    }
+}
+
+/// What an operation was to move.
+trait Extent<R>: Copy {
+    /// It is nothing: no need to wait.
+    fn is_nothing(self) -> Option<R> {
+        None
+    }
+
+    /// Something was moved, and less than it could have been.
+    fn is_short(self, moved: &R) -> bool;
+}
+
+/// All or nothing.
+#[derive(Clone, Copy)]
+struct Whole;
+
+impl<R> Extent<R> for Whole {
+    fn is_short(self, _: &R) -> bool {
+        false
+    }
+}
+
+/// Up to so many bytes of a stream.
+#[derive(Clone, Copy)]
+struct UpTo(usize);
+
+impl Extent<usize> for UpTo {
+    fn is_nothing(self) -> Option<usize> {
+        (self.0 == 0).then_some(0)
+    }
+
+    fn is_short(self, moved: &usize) -> bool {
+        (1..self.0).contains(moved)
+    }
+}
+
+/// An operation that is tried until it does not block. Written by hand because it is what most tasks of a server consist of.
+struct Operation<'a, F, E> {
+    registration: &'a Registration,
+    /// Pinned with the future (I2).
+    wait: Wait<'a>,
+    operation: F,
+    extent: E,
+    interest: Interest,
+}
+
+impl<'a, F, E> Operation<'a, F, E> {
+    fn new(registration: &'a Registration, interest: Interest, extent: E, operation: F) -> Self {
+        Self { registration, wait: registration.readiness().wait(), operation, extent, interest }
+    }
+}
+
+impl<R, F: FnMut(Snapshot) -> io::Result<R>, E: Extent<R>> Future for Operation<'_, F, E> {
+    type Output = io::Result<R>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // SAFETY: `wait` is not moved out of here (I2).
+        let this = unsafe { self.get_unchecked_mut() };
+        // SAFETY: it is pinned with the future (I2).
+        let mut wait = unsafe { Pin::new_unchecked(&mut this.wait) };
+        let (registration, interest) = (this.registration, this.interest);
+        if let Some(nothing) = this.extent.is_nothing() {
+            return Poll::Ready(Ok(nothing));
+        }
+        ready!(poll_proceed(cx)); // who finds everything ready lets others run, too
+        let readiness = registration.readiness();
+        loop {
+            let mut seen = readiness.look();
+            if !seen.settles(interest) {
+                match readiness.poll_queue(wait.as_mut(), cx, interest) {
+                    Poll::Pending => {
+                        registration.note(interest);
+                        return Poll::Pending;
+                    }
+                    Poll::Ready(now) => {
+                        wait.set(readiness.wait());
+                        let Some(now) = now else { continue };
+                        seen = now;
+                    }
+                }
+            }
+            match registration.attempt(seen, interest, &mut || (this.operation)(seen)) {
+                Ok(None) => {}
+                Ok(Some(moved)) => {
+                    return Poll::Ready(registration.note_short(seen, interest, this.extent, moved));
+                }
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.reactor.deregister(self.source(), self.token);
+    }
+}
+
+/// A file and its registration.
+#[derive(Debug)]
+pub(crate) struct Moored<T> {
+    // Dropped first (I1).
+    registration: Registration,
+    file: T,
+}
+
+impl<T: AsFd> Moored<T> {
+    /// Registers `file`, which must not block, at the runtime this is called in.
+    pub(crate) fn new(file: T, interest: Interest) -> io::Result<Self> {
+        let registration = Registration::new(file.as_fd(), interest)?;
+        Ok(Self { registration, file })
+    }
+
+    /// Registers `file` where another one is.
+    pub(crate) fn beside<U>(other: &Moored<U>, file: T, interest: Interest) -> io::Result<Self> {
+        let registration = other.registration.beside(file.as_fd(), interest)?;
+        Ok(Self { registration, file })
+    }
+
+    pub(crate) fn file(&self) -> &T {
+        &self.file
+    }
+
+    pub(crate) fn registration(&self) -> &Registration {
+        &self.registration
+    }
+
+    /// Ends the registration, and gives the file back.
+    pub(crate) fn into_file(self) -> T {
+        self.file
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::net::TcpStream;
+
+    async fn echo(stream: TcpStream) -> io::Result<()> {
+        let mut buffer = [0; 1024];
+        loop {
+            match stream.read(&mut buffer).await? {
+                0 => return Ok(()),
+                count => stream.write_all(&buffer[..count]).await?,
+            }
+        }
+    }
+
+    /// What a connection costs beside the program's own buffer: many are open at once.
+    #[test]
+    fn a_connection_is_small() {
+        assert!(size_of::<Readiness>() <= 104, "{}", size_of::<Readiness>());
+        assert!(size_of::<TcpStream>() <= 32, "{}", size_of::<TcpStream>());
+        fn size_of_output<A, F>(_: fn(A) -> F) -> usize {
+            size_of::<F>()
+        }
+        let future = size_of_output(echo) - 1024;
+        assert!(future <= 200, "{future}");
+    }
+}

@@ -1,0 +1,137 @@
+//! Where the readiness of every registration is: slots in pages that never move, found by number.
+//!
+//! A slot is used by one registration after another, each with its own generation (`readiness.rs`, E4). A number that a
+//! driver made up finds no slot, or one of another generation.
+
+use super::contract::{Ready, Token};
+use super::readiness::Readiness;
+use ropewalk_core::prim::Lock;
+use std::io;
+use std::sync::OnceLock;
+
+/// The first page has so many slots, each of the next twice as many as the one before, up to `LARGEST`.
+const FIRST: usize = 32;
+const LARGEST: usize = 1024;
+/// Pages that are smaller than `LARGEST`, and the slots in them.
+const GROWING: usize = (LARGEST / FIRST).trailing_zeros() as usize;
+const IN_GROWING: usize = LARGEST - FIRST;
+const PAGES: usize = 2048;
+
+#[derive(Debug)]
+pub(super) struct Registry {
+    pages: Box<[OnceLock<Box<[Readiness]>>]>,
+    free: Lock<Free>,
+}
+
+/// The numbers that are not in use.
+#[derive(Debug, Default)]
+struct Free {
+    /// With the generation of their next use.
+    given_back: Vec<(u32, u32)>,
+    never_used: u32,
+}
+
+impl Registry {
+    pub(super) fn new() -> Self {
+        Self { pages: (0..PAGES).map(|_| OnceLock::new()).collect(), free: Lock::new(Free::default()) }
+    }
+
+    /// A slot for a new registration, which counts as ready for anything.
+    ///
+    /// # Errors
+    /// There are more than two million.
+    pub(super) fn take(&self, ready: Ready) -> io::Result<Token> {
+        let (index, generation) = {
+            let mut free = self.free.lock();
+            free.given_back.pop().unwrap_or_else(|| {
+                free.never_used += 1;
+                (free.never_used - 1, 0)
+            })
+        };
+        let (page, offset) = place(index as usize);
+        let Some(page) = self.pages.get(page) else {
+            self.free.lock().never_used -= 1;
+            return Err(io::Error::other("too many open files and sockets in one runtime (two million)"));
+        };
+        let slots = page.get_or_init(|| (0..size_at(index as usize)).map(|_| Readiness::new()).collect());
+        slots[offset].begin(generation, ready);
+        Ok(Token::new(index, generation))
+    }
+
+    /// The registration is over; who still waits for it is told.
+    pub(super) fn give_back(&self, token: Token) {
+        if let Some(slot) = self.get(token) {
+            slot.end(token.generation());
+            self.free.lock().given_back.push((token.index() as u32, token.generation().wrapping_add(1)));
+        }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, token: Token) -> Option<&Readiness> {
+        let (page, offset) = place(token.index());
+        self.pages.get(page)?.get()?.get(offset)
+    }
+
+    /// No event will come any more, to anybody.
+    pub(super) fn end_all(&self) {
+        for page in self.pages.iter().map_while(OnceLock::get) {
+            page.iter().for_each(|slot| slot.end(slot.look().generation()));
+        }
+    }
+}
+
+/// The page of a slot, and where in it.
+#[inline]
+fn place(index: usize) -> (usize, usize) {
+    if index >= IN_GROWING {
+        let beyond = index - IN_GROWING;
+        return (GROWING + beyond / LARGEST, beyond % LARGEST);
+    }
+    let page = (index / FIRST + 1).ilog2() as usize;
+    (page, index - FIRST * ((1 << page) - 1))
+}
+
+/// How many slots the page of a slot has.
+fn size_at(index: usize) -> usize {
+    let (page, _) = place(index);
+    (FIRST << page.min(GROWING)).min(LARGEST)
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_all_different_and_fill_their_pages() {
+        let mut expected = (0, 0);
+        for index in 0..10_000 {
+            assert_eq!(place(index), expected);
+            expected.1 += 1;
+            if expected.1 == size_at(index) {
+                expected = (expected.0 + 1, 0);
+            }
+        }
+    }
+
+    #[test]
+    fn a_slot_is_used_again_with_another_token_and_the_old_one_reaches_nobody() {
+        let registry = Registry::new();
+        let first = registry.take(Ready::NONE).unwrap();
+        registry.give_back(first);
+        let second = registry.take(Ready::NONE).unwrap();
+        assert_eq!(first.index(), second.index());
+        assert_ne!(first, second);
+        let slot = registry.get(second).unwrap();
+        slot.event(first.generation(), Ready::READABLE);
+        assert!(slot.look().ready().is_none());
+        slot.event(second.generation(), Ready::READABLE);
+        assert!(slot.look().ready().is_readable());
+    }
+
+    #[test]
+    fn a_made_up_token_finds_nothing() {
+        let registry = Registry::new();
+        assert!(registry.get(Token::from_bits(u64::MAX)).is_none());
+        assert!(registry.get(Token::from_bits(5)).is_none());
+    }
+}

@@ -1,0 +1,196 @@
+//! The two queues shared with the kernel, and who may touch them.
+//!
+//! * **R1** Entries are put in under the lock of the submission queue, one at a time; the kernel takes them out by itself.
+//! * **R2** Completions are taken out under the lock of the completion queue.
+//! * **R3** `submit` returns when the kernel has taken the entry, or says later that it could not: whoever is about to sleep
+//!   tries again first. Two may call the kernel at once: it takes each entry once, and lets the second wait for the first. So
+//!   nothing depends on somebody polling, and no two entries on being submitted by the same thread.
+//!
+//! A queue of completions that is full loses nothing: the kernel keeps the others, says so, and hands them over when asked.
+
+use io_uring::types::{SubmitArgs, Timespec};
+use io_uring::{CompletionQueue, EnterFlags, IoUring, cqueue, opcode, squeue};
+use ropewalk_core::prim::real::{AtomicBool, Ordering};
+use ropewalk_core::prim::{Lock, LockGuard};
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::time::Duration;
+
+/// What a completion is about, in two bits of its mark that no token uses: there are at most 2^21 registrations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A socket is ready; the rest is its token.
+    Poll = 0,
+    /// An operation on a file is done; the upper half is its place.
+    Op = 1,
+    /// Somebody is to wake up.
+    Wake = 2,
+    /// A cancellation was carried out, or there was nothing left to cancel.
+    Order = 3,
+}
+
+const KIND: u32 = 30;
+
+impl Kind {
+    pub(super) fn mark(self, rest: u64) -> u64 {
+        debug_assert_eq!(rest >> KIND & 3, 0, "no room for the kind");
+        rest | (self as u64) << KIND
+    }
+
+    pub(super) fn of(mark: u64) -> Self {
+        [Self::Poll, Self::Op, Self::Wake, Self::Order][(mark >> KIND & 3) as usize]
+    }
+}
+
+pub(super) struct Ring {
+    uring: IoUring,
+    putting: Lock<()>,
+    taking: Lock<()>,
+    /// An entry may be in the queue that the kernel would not take (R3).
+    stuck: AtomicBool,
+    /// For entries that nobody wants to hear of.
+    quiet: squeue::Flags,
+    waiting: EnterFlags,
+}
+
+impl Ring {
+    pub(super) fn new(uring: IoUring) -> Self {
+        let has = uring.params();
+        let skips = has.is_feature_skip_cqe_on_success();
+        let quiet = if skips { squeue::Flags::SKIP_SUCCESS } else { squeue::Flags::empty() };
+        let mut waiting = EnterFlags::GETEVENTS | EnterFlags::EXT_ARG;
+        waiting.set(EnterFlags::NO_IOWAIT, has.is_feature_no_iowait()); // who waits for a socket does not load a disk
+        let (putting, taking) = (Lock::new(()), Lock::new(()));
+        Self { uring, putting, taking, stuck: AtomicBool::new(false), quiet, waiting }
+    }
+
+    /// Hands an entry to the kernel (R3).
+    ///
+    /// # Errors
+    /// The kernel takes nothing just now. The entry stays in the queue.
+    ///
+    /// # Safety
+    /// What it points to stays where it is until its completion was taken.
+    pub(super) unsafe fn submit(&self, entry: &squeue::Entry) -> io::Result<()> {
+        // SAFETY: the caller's promise.
+        while !unsafe { self.put(entry) } {
+            self.flush()?; // the queue is full
+        }
+        self.flush()
+    }
+
+    /// # Safety
+    /// As of [`submit`](Self::submit).
+    unsafe fn put(&self, entry: &squeue::Entry) -> bool {
+        let _putting = self.putting.lock();
+        // SAFETY: nobody else has the queue (R1); the entry is good by the caller's promise.
+        unsafe { self.uring.submission_shared().push(entry).is_ok() }
+    }
+
+    /// Lets the kernel take what is in the queue.
+    fn flush(&self) -> io::Result<()> {
+        loop {
+            match self.uring.submit() {
+                Ok(_) => return Ok(()),
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EINTR) => {}
+                    Some(libc::EAGAIN) => std::thread::yield_now(), // no memory for the moment
+                    _ => {
+                        self.stuck.store(true, Ordering::Release);
+                        return Err(error);
+                    }
+                },
+            }
+        }
+    }
+
+    /// Ends whatever has this mark. It ends by itself or not at all if the order cannot be given.
+    pub(super) fn cancel(&self, mark: u64) {
+        let cancel = opcode::AsyncCancel::new(mark).build().flags(self.quiet).user_data(Kind::Order.mark(0));
+        // SAFETY: it points to no memory.
+        let _later = unsafe { self.submit(&cancel) };
+    }
+
+    /// The same for a poll.
+    pub(super) fn remove_poll(&self, mark: u64) -> io::Result<()> {
+        let remove = opcode::PollRemove::new(mark).build().flags(self.quiet).user_data(Kind::Order.mark(0));
+        // SAFETY: it points to no memory.
+        unsafe { self.submit(&remove) }
+    }
+
+    /// Puts a completion into the queue, for whoever waits for one.
+    pub(super) fn knock(&self) -> io::Result<()> {
+        let nop = opcode::Nop::new().build().user_data(Kind::Wake.mark(0));
+        // SAFETY: it points to no memory.
+        unsafe { self.submit(&nop) }
+    }
+
+    /// Sleeps until there is a completion, at most for `timeout`, in nanoseconds.
+    pub(super) fn wait(&self, timeout: Option<Duration>) -> io::Result<()> {
+        if self.stuck.swap(false, Ordering::AcqRel) {
+            self.flush()?;
+        }
+        // More seconds than the kernel can count is no limit.
+        let timeout = timeout.filter(|timeout| i64::try_from(timeout.as_secs()).is_ok()).map(Timespec::from);
+        let args = timeout.as_ref().map_or(SubmitArgs::new(), |time| SubmitArgs::new().timespec(time));
+        self.enter(1, self.waiting, &args)
+    }
+
+    fn enter(&self, least: u32, flags: EnterFlags, args: &SubmitArgs<'_, '_>) -> io::Result<()> {
+        // SAFETY: the arguments are those that `EXT_ARG` announces, and are there until it returns.
+        match unsafe { self.uring.submitter().enter(0, least, flags.bits(), Some(args)) } {
+            Ok(_) => Ok(()),
+            Err(error) => match error.raw_os_error() {
+                // Over; a signal; no room until what is there was taken.
+                Some(libc::ETIME | libc::EINTR | libc::EBUSY) => Ok(()),
+                _ => Err(error),
+            },
+        }
+    }
+
+    /// The completions that are there.
+    pub(super) fn till(&self) -> Till<'_> {
+        let taking = self.taking.lock();
+        // SAFETY: nobody else has the queue (R2).
+        let mut queue = unsafe { self.uring.completion_shared() };
+        if queue.is_empty() && self.has_more() {
+            let _none_yet = self.enter(0, EnterFlags::GETEVENTS | EnterFlags::EXT_ARG, &SubmitArgs::new());
+            queue.sync();
+        }
+        Till { queue, _taking: taking }
+    }
+
+    /// Whether the kernel keeps some for which there was no room.
+    fn has_more(&self) -> bool {
+        let _putting = self.putting.lock();
+        // SAFETY: nobody else has the queue (R1).
+        unsafe { self.uring.submission_shared().cq_overflow() }
+    }
+}
+
+/// The right to take completions.
+pub(super) struct Till<'a> {
+    // Dropped first: it tells the kernel what was taken.
+    queue: CompletionQueue<'a>,
+    _taking: LockGuard<'a, ()>,
+}
+
+impl Till<'_> {
+    pub(super) fn next(&mut self) -> Option<cqueue::Entry> {
+        self.queue.next()
+    }
+}
+
+impl AsFd for Ring {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: it is open for as long as the ring is there.
+        unsafe { BorrowedFd::borrow_raw(self.uring.as_raw_fd()) }
+    }
+}
+
+impl fmt::Debug for Ring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ring").field("file", &self.uring.as_raw_fd()).finish_non_exhaustive()
+    }
+}

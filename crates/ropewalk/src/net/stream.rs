@@ -1,0 +1,105 @@
+//! Reading from and writing to any registered file that is a stream of bytes: sockets, pipes.
+//!
+//! An operation is tried at once and waits only if it would block. If it moves fewer bytes than asked for, the stream is used
+//! up, and the next one waits without trying.
+
+use crate::drive::io::{Direction, Moored};
+use std::future::Future;
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::os::fd::AsFd;
+use std::task::{Context, Poll};
+
+fn room(buffers: &[IoSliceMut<'_>]) -> usize {
+    buffers.iter().map(|buffer| buffer.len()).sum()
+}
+
+fn size(buffers: &[IoSlice<'_>]) -> usize {
+    buffers.iter().map(|buffer| buffer.len()).sum()
+}
+
+impl<S: AsFd> Moored<S>
+where
+    for<'a> &'a S: Read,
+{
+    pub(crate) fn read(&self, buffer: &mut [u8]) -> impl Future<Output = io::Result<usize>> {
+        let most = buffer.len();
+        self.registration().transfer(Direction::Read, most, move || self.file().read(buffer))
+    }
+
+    pub(crate) fn read_vectored(
+        &self,
+        buffers: &mut [IoSliceMut<'_>],
+    ) -> impl Future<Output = io::Result<usize>> {
+        let most = room(buffers);
+        self.registration().transfer(Direction::Read, most, move || self.file().read_vectored(buffers))
+    }
+
+    pub(crate) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.registration().try_io(Direction::Read.interest(), move || self.file().read(buffer))
+    }
+
+    pub(crate) fn try_read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        self.registration().try_io(Direction::Read.interest(), move || self.file().read_vectored(buffers))
+    }
+
+    pub(crate) fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        let most = buffer.len();
+        self.registration().poll_move(cx, Direction::Read, most, move || self.file().read(buffer))
+    }
+
+    pub(crate) fn poll_read_vectored(
+        &self,
+        cx: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let most = room(buffers);
+        self.registration().poll_move(cx, Direction::Read, most, move || self.file().read_vectored(buffers))
+    }
+}
+
+impl<S: AsFd> Moored<S>
+where
+    for<'a> &'a S: Write,
+{
+    pub(crate) fn write(&self, bytes: &[u8]) -> impl Future<Output = io::Result<usize>> {
+        self.registration().transfer(Direction::Write, bytes.len(), move || self.file().write(bytes))
+    }
+
+    pub(crate) fn write_vectored(&self, buffers: &[IoSlice<'_>]) -> impl Future<Output = io::Result<usize>> {
+        let most = size(buffers);
+        self.registration().transfer(Direction::Write, most, move || self.file().write_vectored(buffers))
+    }
+
+    pub(crate) fn write_all(&self, mut bytes: &[u8]) -> impl Future<Output = io::Result<()>> {
+        self.registration().io(Direction::Write, move || {
+            while !bytes.is_empty() {
+                match self.file().write(bytes)? {
+                    0 => return Err(io::ErrorKind::WriteZero.into()),
+                    count => bytes = &bytes[count..],
+                }
+            }
+            Ok(())
+        })
+    }
+
+    pub(crate) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.registration().try_io(Direction::Write.interest(), move || self.file().write(bytes))
+    }
+
+    pub(crate) fn try_write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.registration().try_io(Direction::Write.interest(), move || self.file().write_vectored(buffers))
+    }
+
+    pub(crate) fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.registration().poll_move(cx, Direction::Write, bytes.len(), move || self.file().write(bytes))
+    }
+
+    pub(crate) fn poll_write_vectored(
+        &self,
+        cx: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let most = size(buffers);
+        self.registration().poll_move(cx, Direction::Write, most, move || self.file().write_vectored(buffers))
+    }
+}

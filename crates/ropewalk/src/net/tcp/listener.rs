@@ -1,0 +1,168 @@
+//! Accepting connections.
+
+use super::super::accepting::{Rest, skip_aborted};
+use super::super::{ToSocketAddrs, named};
+use super::{TcpSocket, TcpStream};
+use crate::drive::io::{Direction, Interest, Moored};
+use std::fmt;
+use std::io;
+use std::net::{self, SocketAddr};
+
+/// How many connections may wait to be accepted.
+const BACKLOG: u32 = 1024;
+/// A socket that accepts connections.
+///
+/// Any number of tasks may accept; each connection goes to one of them. Dropping it refuses those that wait to be accepted.
+pub struct TcpListener {
+    io: Moored<net::TcpListener>,
+    rest: Rest,
+}
+
+waits_for_readiness!(TcpListener);
+
+impl TcpListener {
+    /// Listens on the first of `address`' addresses that is to be had; port 0 is any free one. An address that was in use a
+    /// moment ago can be used (`SO_REUSEADDR`); for other options see [`TcpSocket`].
+    ///
+    /// # Errors
+    /// The name cannot be resolved, or no address is to be had; the error names the last one.
+    pub async fn bind(address: impl ToSocketAddrs) -> io::Result<Self> {
+        let mut refused = None;
+        for address in address.to_socket_addrs().await? {
+            match Self::bind_to(address) {
+                Ok(listener) => return Ok(listener),
+                Err(error) => refused = Some(named("listening on", address, error)),
+            }
+        }
+        Err(refused.unwrap_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no address to listen on")))
+    }
+
+    fn bind_to(address: SocketAddr) -> io::Result<Self> {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    }
+
+    /// Takes over a listener of the standard library and makes it non-blocking.
+    ///
+    /// # Errors
+    /// What the system says, or that the current runtime was shut down.
+    pub fn from_std(listener: net::TcpListener) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let io = Moored::new(listener, Interest::READABLE)?;
+        Ok(Self { io, rest: Rest::default() })
+    }
+
+    /// Gives the listener to the standard library. It stays non-blocking.
+    pub fn into_std(self) -> net::TcpListener {
+        self.io.into_file()
+    }
+
+    /// Waits for a connection.
+    ///
+    /// Cancel safe: a connection that was not returned waits for the next call.
+    ///
+    /// # Errors
+    /// What the system says. If there are no descriptors or no memory left (`EMFILE`, `ENFILE`, `ENOBUFS`, `ENOMEM`), the listener
+    /// is as good as before and the connection waits; the next call then rests first, for 2 ms and twice as long each time,
+    /// so that a server that just goes on does not spin.
+    pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        self.rest
+            .accept(async {
+                let accepted = self.io.registration().io(Direction::Read, || accept(self.io.file())).await;
+                accepted.and_then(|(stream, from)| Ok((TcpStream::accepted(&self.io, stream)?, from)))
+            })
+            .await
+    }
+
+    /// Accepts a connection that waits, or none.
+    ///
+    /// # Errors
+    /// `WouldBlock` if none waits; else as [`accept`](Self::accept).
+    pub fn try_accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        let (stream, from) = self.io.registration().try_io(Interest::READABLE, || accept(self.io.file()))?;
+        Ok((TcpStream::accepted(&self.io, stream)?, from))
+    }
+
+    /// Connections, one after the other.
+    pub fn incoming(&self) -> Incoming<'_> {
+        Incoming(self)
+    }
+
+    /// The address it listens on.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.io.file().local_addr()
+    }
+
+    /// How many hops a packet may make.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn set_ttl(&self, hops: u32) -> io::Result<()> {
+        self.io.file().set_ttl(hops)
+    }
+
+    /// See [`set_ttl`](Self::set_ttl).
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn ttl(&self) -> io::Result<u32> {
+        self.io.file().ttl()
+    }
+}
+
+/// Made by [`TcpListener::incoming`].
+#[derive(Debug)]
+pub struct Incoming<'a>(&'a TcpListener);
+
+impl Incoming<'_> {
+    /// The next connection; there is always another one. Cancel safe.
+    ///
+    /// # Errors
+    /// As [`TcpListener::accept`].
+    pub async fn next(&mut self) -> io::Result<TcpStream> {
+        self.0.accept().await.map(|(stream, _)| stream)
+    }
+}
+
+/// Non-blocking from the start, where the system can do that in one call.
+#[cfg(target_os = "linux")]
+fn accept(listener: &net::TcpListener) -> io::Result<(net::TcpStream, SocketAddr)> {
+    use rustix::net::SocketFlags;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let (stream, from) = skip_aborted(|| Ok(rustix::net::acceptfrom_with(listener, flags)?))?;
+    let from = from.and_then(|from| SocketAddr::try_from(from).ok());
+    let stream = net::TcpStream::from(stream);
+    let from = from.map_or_else(|| stream.peer_addr(), Ok)?;
+    Ok((stream, from))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn accept(listener: &net::TcpListener) -> io::Result<(net::TcpStream, SocketAddr)> {
+    let (stream, from) = skip_aborted(|| listener.accept())?;
+    stream.set_nonblocking(true)?;
+    Ok((stream, from))
+}
+
+impl TryFrom<net::TcpListener> for TcpListener {
+    type Error = io::Error;
+    fn try_from(listener: net::TcpListener) -> io::Result<Self> {
+        Self::from_std(listener)
+    }
+}
+
+impl From<TcpListener> for net::TcpListener {
+    fn from(listener: TcpListener) -> Self {
+        listener.into_std()
+    }
+}
+
+impl fmt::Debug for TcpListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.io.file(), f)
+    }
+}

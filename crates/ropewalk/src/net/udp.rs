@@ -1,0 +1,241 @@
+//! UDP.
+
+use super::{ToSocketAddrs, named};
+use crate::drive::io::{Direction, Interest, Moored};
+use std::fmt;
+use std::io;
+use std::net::{self, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// A UDP socket. All functions take `&self`: any number of tasks may send and receive.
+///
+/// ```
+/// use ropewalk::net::UdpSocket;
+/// ropewalk::block_on(async {
+///     let (a, b) = (UdpSocket::bind("127.0.0.1:0").await?, UdpSocket::bind("127.0.0.1:0").await?);
+///     a.send_to(b"hello", b.local_addr()?).await?;
+///     let mut buffer = [0; 16];
+///     assert_eq!(b.recv_from(&mut buffer).await?, (5, a.local_addr()?));
+///     Ok::<(), std::io::Error>(())
+/// })?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct UdpSocket {
+    io: Moored<net::UdpSocket>,
+}
+
+waits_for_readiness!(UdpSocket);
+
+impl UdpSocket {
+    /// A socket at the first of `address`' addresses that is to be had; port 0 is any free one.
+    ///
+    /// # Errors
+    /// The name cannot be resolved, or no address is to be had; the error names the last one.
+    pub async fn bind(address: impl ToSocketAddrs) -> io::Result<Self> {
+        let mut refused = None;
+        for address in address.to_socket_addrs().await? {
+            match net::UdpSocket::bind(address) {
+                Ok(socket) => return Self::from_std(socket),
+                Err(error) => refused = Some(named("binding to", address, error)),
+            }
+        }
+        Err(refused.unwrap_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no address to bind to")))
+    }
+
+    /// Takes over a socket of the standard library and makes it non-blocking.
+    ///
+    /// # Errors
+    /// What the system says, or that the current runtime was shut down.
+    pub fn from_std(socket: net::UdpSocket) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        Ok(Self { io: Moored::new(socket, Interest::BOTH)? })
+    }
+
+    /// Gives the socket to the standard library. It stays non-blocking.
+    pub fn into_std(self) -> net::UdpSocket {
+        self.io.into_file()
+    }
+
+    /// From now on [`send`](Self::send) goes there, and only what comes from there is received.
+    ///
+    /// # Errors
+    /// The name cannot be resolved, or no address is accepted; the error names the last one.
+    pub async fn connect(&self, address: impl ToSocketAddrs) -> io::Result<()> {
+        let mut refused = None;
+        for address in address.to_socket_addrs().await? {
+            match self.io.file().connect(address) {
+                Ok(()) => return Ok(()),
+                Err(error) => refused = Some(named("connecting to", address, error)),
+            }
+        }
+        Err(refused
+            .unwrap_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no address to connect to")))
+    }
+
+    /// Sends a datagram to the connected address. Cancel safe: it is sent or not.
+    ///
+    /// # Errors
+    /// What the system says; `ConnectionRefused` may tell of an earlier datagram.
+    pub async fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.io.registration().io(Direction::Write, || self.io.file().send(bytes)).await
+    }
+
+    /// Sends a datagram to the first of `to`'s addresses. Cancel safe: it is sent or not.
+    ///
+    /// # Errors
+    /// The name cannot be resolved, or what the system says.
+    pub async fn send_to(&self, bytes: &[u8], to: impl ToSocketAddrs) -> io::Result<usize> {
+        let to = to.to_socket_addrs().await?;
+        let Some(to) = to.first() else {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "no address to send to"));
+        };
+        let sent = self.io.registration().io(Direction::Write, || self.io.file().send_to(bytes, to)).await;
+        sent.map_err(|error| named("sending to", to, error))
+    }
+
+    /// Receives a datagram; what does not fit into `buffer` is lost. Cancel safe: if it was not completed, none was taken.
+    ///
+    /// # Errors
+    /// What the system says; `ConnectionRefused` if a datagram sent before found nobody.
+    pub async fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.io.registration().io(Direction::Read, || self.io.file().recv(buffer)).await
+    }
+
+    /// Receives a datagram, and says from where. Cancel safe, as [`recv`](Self::recv).
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    pub async fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.io.registration().io(Direction::Read, || self.io.file().recv_from(buffer)).await
+    }
+
+    /// Looks at the next datagram without taking it. Cancel safe.
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    pub async fn peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.io.registration().io(Direction::Read, || self.io.file().peek_from(buffer)).await
+    }
+
+    /// [`send`](Self::send) without waiting.
+    ///
+    /// # Errors
+    /// `WouldBlock` if there is no room; else as there.
+    pub fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.try_io(Interest::WRITABLE, || self.io.file().send(bytes))
+    }
+
+    /// [`send_to`](Self::send_to) without waiting.
+    ///
+    /// # Errors
+    /// `WouldBlock` if there is no room; else as there.
+    pub fn try_send_to(&self, bytes: &[u8], to: SocketAddr) -> io::Result<usize> {
+        self.try_io(Interest::WRITABLE, || self.io.file().send_to(bytes, to))
+    }
+
+    /// [`recv`](Self::recv) without waiting.
+    ///
+    /// # Errors
+    /// `WouldBlock` if there is none; else as there.
+    pub fn try_recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.try_io(Interest::READABLE, || self.io.file().recv(buffer))
+    }
+
+    /// [`recv_from`](Self::recv_from) without waiting.
+    ///
+    /// # Errors
+    /// `WouldBlock` if there is none; else as there.
+    pub fn try_recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.try_io(Interest::READABLE, || self.io.file().recv_from(buffer))
+    }
+
+    /// The address on this side.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.io.file().local_addr()
+    }
+
+    /// The connected address.
+    ///
+    /// # Errors
+    /// `NotConnected`, if there is none.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.io.file().peer_addr()
+    }
+
+    /// Whether datagrams may go to broadcast addresses.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn set_broadcast(&self, on: bool) -> io::Result<()> {
+        self.io.file().set_broadcast(on)
+    }
+
+    /// How many hops a datagram may make.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn set_ttl(&self, hops: u32) -> io::Result<()> {
+        self.io.file().set_ttl(hops)
+    }
+
+    /// Joins a multicast group at the interface of that address.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn join_multicast_v4(&self, group: Ipv4Addr, interface: Ipv4Addr) -> io::Result<()> {
+        self.io.file().join_multicast_v4(&group, &interface)
+    }
+
+    /// Leaves a multicast group.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn leave_multicast_v4(&self, group: Ipv4Addr, interface: Ipv4Addr) -> io::Result<()> {
+        self.io.file().leave_multicast_v4(&group, &interface)
+    }
+
+    /// Joins a multicast group at the interface of that number.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn join_multicast_v6(&self, group: Ipv6Addr, interface: u32) -> io::Result<()> {
+        self.io.file().join_multicast_v6(&group, interface)
+    }
+
+    /// Leaves a multicast group.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn leave_multicast_v6(&self, group: Ipv6Addr, interface: u32) -> io::Result<()> {
+        self.io.file().leave_multicast_v6(&group, interface)
+    }
+
+    /// The error that the system keeps for this socket, if there is one; it is kept no longer.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        self.io.file().take_error()
+    }
+}
+
+impl TryFrom<net::UdpSocket> for UdpSocket {
+    type Error = io::Error;
+    fn try_from(socket: net::UdpSocket) -> io::Result<Self> {
+        Self::from_std(socket)
+    }
+}
+
+impl From<UdpSocket> for net::UdpSocket {
+    fn from(socket: UdpSocket) -> Self {
+        socket.into_std()
+    }
+}
+
+impl fmt::Debug for UdpSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.io.file(), f)
+    }
+}

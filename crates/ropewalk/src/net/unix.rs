@@ -1,0 +1,54 @@
+//! Unix sockets: streams, listeners, datagrams, by path or by abstract name.
+
+mod datagram;
+mod listener;
+mod stream;
+
+pub use super::split::ReuniteError;
+pub use datagram::UnixDatagram;
+pub use listener::UnixListener;
+pub use std::os::unix::net::SocketAddr;
+pub use stream::{PeerCredentials, UnixStream};
+
+/// The reading half of a borrowed [`UnixStream`]; see [`UnixStream::split`].
+pub type ReadHalf<'a> = super::split::ReadHalf<'a, UnixStream>;
+/// The writing half of a borrowed [`UnixStream`]; see [`UnixStream::split`].
+pub type WriteHalf<'a> = super::split::WriteHalf<'a, UnixStream>;
+/// The reading half of a [`UnixStream`]; see [`UnixStream::into_split`].
+pub type OwnedReadHalf = super::split::OwnedReadHalf<UnixStream>;
+/// The writing half of a [`UnixStream`]; see [`UnixStream::into_split`].
+pub type OwnedWriteHalf = super::split::OwnedWriteHalf<UnixStream>;
+
+use socket2::{SockAddr, Socket};
+use std::io;
+use std::path::Path;
+
+/// An address by its path, or, if that begins with a NUL byte, by the abstract name that follows (Linux).
+fn address_of(path: &Path) -> io::Result<SockAddr> {
+    SockAddr::unix(path).map_err(|error| super::named("the socket", path.display(), error))
+}
+
+/// An address as `socket2` wants it.
+fn address(address: &SocketAddr) -> io::Result<SockAddr> {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::linux::net::SocketAddrExt;
+        use std::os::unix::ffi::OsStrExt;
+        if let Some(name) = address.as_abstract_name() {
+            let mut bytes = vec![0];
+            bytes.extend_from_slice(name);
+            return SockAddr::unix(std::ffi::OsStr::from_bytes(&bytes));
+        }
+    }
+    match address.as_pathname() {
+        Some(path) => SockAddr::unix(path),
+        None => Err(io::Error::new(io::ErrorKind::InvalidInput, "the address has neither a path nor a name")),
+    }
+}
+
+/// A socket that does not block.
+fn socket(kind: socket2::Type) -> io::Result<Socket> {
+    let socket = Socket::new(socket2::Domain::UNIX, kind, None)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}

@@ -1,0 +1,182 @@
+//! Datagrams on this machine.
+
+use super::super::named;
+use super::SocketAddr;
+use crate::drive::io::{Direction, Interest, Moored};
+use std::fmt;
+use std::io;
+use std::net::Shutdown;
+use std::os::unix::net;
+use std::path::Path;
+
+/// A Unix datagram socket: messages keep their bounds and their order, and are not lost.
+///
+/// ```
+/// use ropewalk::net::UnixDatagram;
+/// ropewalk::block_on(async {
+///     let (left, right) = UnixDatagram::pair()?;
+///     left.send(b"one").await?;
+///     left.send(b"two").await?;
+///     let mut buffer = [0; 16];
+///     assert_eq!(right.recv(&mut buffer).await?, 3);
+///     assert_eq!(&buffer[..3], b"one");
+///     Ok::<(), std::io::Error>(())
+/// })?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct UnixDatagram {
+    io: Moored<net::UnixDatagram>,
+}
+
+waits_for_readiness!(UnixDatagram);
+
+impl UnixDatagram {
+    /// A socket at a path; one that begins with a NUL byte is an abstract name (Linux). The file stays when it is dropped.
+    ///
+    /// # Errors
+    /// What the system says; `AddrInUse` if there is such a file. The error names the path.
+    pub fn bind(path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = path.as_ref();
+        let address = super::address_of(path)?;
+        let socket = super::socket(socket2::Type::DGRAM)?;
+        socket.bind(&address).map_err(|error| named("binding to", path.display(), error))?;
+        Self::from_std(socket.into())
+    }
+
+    /// A socket without an address: it can send, and nobody can answer.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn unbound() -> io::Result<Self> {
+        Self::from_std(net::UnixDatagram::unbound()?)
+    }
+
+    /// Two that are connected to each other.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn pair() -> io::Result<(Self, Self)> {
+        let (left, right) = net::UnixDatagram::pair()?;
+        Ok((Self::from_std(left)?, Self::from_std(right)?))
+    }
+
+    /// Takes over a socket of the standard library and makes it non-blocking.
+    ///
+    /// # Errors
+    /// What the system says, or that the current runtime was shut down.
+    pub fn from_std(socket: net::UnixDatagram) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        Ok(Self { io: Moored::new(socket, Interest::BOTH)? })
+    }
+
+    /// Gives the socket to the standard library. It stays non-blocking.
+    pub fn into_std(self) -> net::UnixDatagram {
+        self.io.into_file()
+    }
+
+    /// From now on [`send`](Self::send) goes to the socket at `path`, and only what comes from there is received.
+    ///
+    /// # Errors
+    /// What the system says; the error names the path.
+    pub fn connect(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        let path = path.as_ref();
+        let to = super::address_of(path)?;
+        let connected = socket2::SockRef::from(self.io.file()).connect(&to);
+        connected.map_err(|error| named("connecting to", path.display(), error))
+    }
+
+    /// Sends a message to the connected socket, waiting for room there. Cancel safe: it is sent or not.
+    ///
+    /// # Errors
+    /// What the system says; `ConnectionRefused` if nobody is there.
+    pub async fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.io.registration().io(Direction::Write, || self.io.file().send(bytes)).await
+    }
+
+    /// Sends a message to the socket at `path`. Cancel safe: it is sent or not.
+    ///
+    /// # Errors
+    /// What the system says; the error names the path.
+    pub async fn send_to(&self, bytes: &[u8], path: impl AsRef<Path>) -> io::Result<usize> {
+        let path = path.as_ref();
+        let to = super::address_of(path)?;
+        let send = || socket2::SockRef::from(self.io.file()).send_to(bytes, &to);
+        let sent = self.io.registration().io(Direction::Write, send).await;
+        sent.map_err(|error| named("sending to", path.display(), error))
+    }
+
+    /// Receives a message; what does not fit into `buffer` is lost. Cancel safe: if it was not completed, none was taken.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub async fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.io.registration().io(Direction::Read, || self.io.file().recv(buffer)).await
+    }
+
+    /// Receives a message, and says from where. Cancel safe, as [`recv`](Self::recv).
+    ///
+    /// # Errors
+    /// What the system says.
+    pub async fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.io.registration().io(Direction::Read, || self.io.file().recv_from(buffer)).await
+    }
+
+    /// [`send`](Self::send) without waiting.
+    ///
+    /// # Errors
+    /// `WouldBlock` if there is no room; else as there.
+    pub fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.try_io(Interest::WRITABLE, || self.io.file().send(bytes))
+    }
+
+    /// [`recv`](Self::recv) without waiting.
+    ///
+    /// # Errors
+    /// `WouldBlock` if there is none; else as there.
+    pub fn try_recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.try_io(Interest::READABLE, || self.io.file().recv(buffer))
+    }
+
+    /// The address on this side.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.io.file().local_addr()
+    }
+
+    /// The connected address.
+    ///
+    /// # Errors
+    /// `NotConnected`, if there is none.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.io.file().peer_addr()
+    }
+
+    /// Closes one direction, or both.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.io.file().shutdown(how)
+    }
+}
+
+impl TryFrom<net::UnixDatagram> for UnixDatagram {
+    type Error = io::Error;
+    fn try_from(socket: net::UnixDatagram) -> io::Result<Self> {
+        Self::from_std(socket)
+    }
+}
+
+impl From<UnixDatagram> for net::UnixDatagram {
+    fn from(socket: UnixDatagram) -> Self {
+        socket.into_std()
+    }
+}
+
+impl fmt::Debug for UnixDatagram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.io.file(), f)
+    }
+}

@@ -1,0 +1,111 @@
+//! Accepting Unix connections.
+
+use super::super::accepting::{Rest, skip_aborted};
+use super::super::named;
+use super::{SocketAddr, UnixStream};
+use crate::drive::io::{Direction, Interest, Moored};
+use std::fmt;
+use std::io;
+use std::os::unix::net;
+use std::path::Path;
+
+/// How many connections may wait to be accepted.
+const BACKLOG: i32 = 1024;
+
+/// A Unix socket that accepts connections.
+///
+/// The file at its path stays when it is dropped: remove it, before binding anew or after.
+pub struct UnixListener {
+    io: Moored<net::UnixListener>,
+    rest: Rest,
+}
+
+waits_for_readiness!(UnixListener);
+
+impl UnixListener {
+    /// Listens at a path; one that begins with a NUL byte is an abstract name (Linux), which is gone with the listener.
+    ///
+    /// # Errors
+    /// What the system says; `AddrInUse` if there is such a file. The error names the path.
+    pub fn bind(path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = path.as_ref();
+        let address = super::address_of(path)?;
+        Self::bind_to(&address).map_err(|error| named("listening on", path.display(), error))
+    }
+
+    /// Listens at an address, which may be an abstract name (Linux).
+    ///
+    /// # Errors
+    /// What the system says; the error names the address.
+    pub fn bind_addr(at: &SocketAddr) -> io::Result<Self> {
+        let address = super::address(at)?;
+        Self::bind_to(&address).map_err(|error| named("listening on", format!("{at:?}"), error))
+    }
+
+    fn bind_to(address: &socket2::SockAddr) -> io::Result<Self> {
+        let socket = super::socket(socket2::Type::STREAM)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)?;
+        Self::from_std(socket.into())
+    }
+
+    /// Takes over a listener of the standard library and makes it non-blocking.
+    ///
+    /// # Errors
+    /// What the system says, or that the current runtime was shut down.
+    pub fn from_std(listener: net::UnixListener) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        Ok(Self { io: Moored::new(listener, Interest::READABLE)?, rest: Rest::default() })
+    }
+
+    /// Gives the listener to the standard library. It stays non-blocking.
+    pub fn into_std(self) -> net::UnixListener {
+        self.io.into_file()
+    }
+
+    /// Waits for a connection. Cancel safe: a connection that was not returned waits for the next call.
+    ///
+    /// # Errors
+    /// As [`TcpListener::accept`](crate::net::TcpListener::accept).
+    pub async fn accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
+        self.rest
+            .accept(async {
+                let accepted = self.io.registration().io(Direction::Read, || accept(self.io.file())).await;
+                accepted.and_then(|(stream, from)| Ok((UnixStream::accepted(&self.io, stream)?, from)))
+            })
+            .await
+    }
+
+    /// The address it listens on.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.io.file().local_addr()
+    }
+}
+
+fn accept(listener: &net::UnixListener) -> io::Result<(net::UnixStream, SocketAddr)> {
+    let (stream, from) = skip_aborted(|| listener.accept())?;
+    stream.set_nonblocking(true)?;
+    Ok((stream, from))
+}
+
+impl TryFrom<net::UnixListener> for UnixListener {
+    type Error = io::Error;
+    fn try_from(listener: net::UnixListener) -> io::Result<Self> {
+        Self::from_std(listener)
+    }
+}
+
+impl From<UnixListener> for net::UnixListener {
+    fn from(listener: UnixListener) -> Self {
+        listener.into_std()
+    }
+}
+
+impl fmt::Debug for UnixListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.io.file(), f)
+    }
+}

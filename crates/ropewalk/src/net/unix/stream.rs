@@ -1,0 +1,186 @@
+//! A connection on this machine.
+
+use super::super::{named, split};
+use super::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, SocketAddr, WriteHalf};
+use crate::drive::io::{Interest, Moored};
+use crate::time::sleep;
+use socket2::SockAddr;
+use std::fmt;
+use std::io;
+use std::os::unix::net;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a connection waits before it asks again whether there is room in the listener's queue: nobody tells.
+const ROOM_IN_QUEUE: Duration = Duration::from_millis(1);
+
+/// A Unix connection.
+///
+/// Reading and writing take `&self`. Dropping it closes the connection.
+///
+/// ```
+/// use ropewalk::net::UnixStream;
+/// ropewalk::block_on(async {
+///     let (left, right) = UnixStream::pair()?;
+///     left.write_all(b"hello").await?;
+///     drop(left);
+///     let mut buffer = [0; 16];
+///     assert_eq!(right.read(&mut buffer).await?, 5);
+///     assert_eq!(right.read(&mut buffer).await?, 0);
+///     Ok::<(), std::io::Error>(())
+/// })?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct UnixStream {
+    pub(crate) io: Moored<net::UnixStream>,
+}
+
+is_a_stream!(UnixStream);
+
+/// Who is on the other side of a [`UnixStream`], as of when it connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerCredentials {
+    /// Its user.
+    pub uid: u32,
+    /// Its group.
+    pub gid: u32,
+    /// Its process, where the system says.
+    pub pid: Option<i32>,
+}
+
+impl UnixStream {
+    /// Connects to a listener by its path; a path that begins with a NUL byte is an abstract name (Linux).
+    ///
+    /// Cancel safe: the attempt is dropped.
+    ///
+    /// # Errors
+    /// What the system says (`NotFound`, `ConnectionRefused`); the error names the path.
+    pub async fn connect(path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = path.as_ref();
+        let to = super::address_of(path)?;
+        Self::connect_to(&to).await.map_err(|error| named("connecting to", path.display(), error))
+    }
+
+    /// Connects to a listener by its address, which may be an abstract name (Linux).
+    ///
+    /// Cancel safe: the attempt is dropped.
+    ///
+    /// # Errors
+    /// What the system says; the error names the address.
+    pub async fn connect_addr(address: &SocketAddr) -> io::Result<Self> {
+        let to = super::address(address)?;
+        Self::connect_to(&to).await.map_err(|error| named("connecting to", format!("{address:?}"), error))
+    }
+
+    /// A Unix connection is there at once, or there is no room in the queue.
+    async fn connect_to(to: &SockAddr) -> io::Result<Self> {
+        let socket = super::socket(socket2::Type::STREAM)?;
+        loop {
+            match socket.connect(to) {
+                Ok(()) => return Self::registered(socket.into()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(ROOM_IN_QUEUE).await,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn registered(stream: net::UnixStream) -> io::Result<Self> {
+        Ok(Self { io: Moored::new(stream, Interest::BOTH)? })
+    }
+
+    pub(super) fn accepted<L>(listener: &Moored<L>, stream: net::UnixStream) -> io::Result<Self> {
+        Ok(Self { io: Moored::beside(listener, stream, Interest::BOTH)? })
+    }
+
+    /// Two that are connected to each other.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn pair() -> io::Result<(Self, Self)> {
+        let (left, right) = net::UnixStream::pair()?;
+        Ok((Self::from_std(left)?, Self::from_std(right)?))
+    }
+
+    /// Takes over a connection of the standard library and makes it non-blocking.
+    ///
+    /// # Errors
+    /// What the system says, or that the current runtime was shut down.
+    pub fn from_std(stream: net::UnixStream) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        Self::registered(stream)
+    }
+
+    /// Gives the connection to the standard library. It stays non-blocking.
+    pub fn into_std(self) -> net::UnixStream {
+        self.io.into_file()
+    }
+
+    /// Borrows the two directions, for code that wants two values.
+    pub fn split(&mut self) -> (ReadHalf<'_>, WriteHalf<'_>) {
+        split::split(self)
+    }
+
+    /// Splits the connection into two values that can go to two tasks. Dropping the writing half ends writing.
+    pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
+        split::into_split(self)
+    }
+
+    /// The address on this side.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.io.file().local_addr()
+    }
+
+    /// The address on the other side.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.io.file().peer_addr()
+    }
+
+    /// Who is on the other side.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn peer_cred(&self) -> io::Result<PeerCredentials> {
+        credentials(self.io.file())
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn credentials(stream: &net::UnixStream) -> io::Result<PeerCredentials> {
+    let of = rustix::net::sockopt::socket_peercred(stream)?;
+    Ok(PeerCredentials {
+        uid: of.uid.as_raw(),
+        gid: of.gid.as_raw(),
+        pid: Some(of.pid.as_raw_nonzero().get()),
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn credentials(_: &net::UnixStream) -> io::Result<PeerCredentials> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "peer credentials are known on Linux only"))
+}
+
+impl TryFrom<net::UnixStream> for UnixStream {
+    type Error = io::Error;
+    fn try_from(stream: net::UnixStream) -> io::Result<Self> {
+        Self::from_std(stream)
+    }
+}
+
+impl From<UnixStream> for net::UnixStream {
+    fn from(stream: UnixStream) -> Self {
+        stream.into_std()
+    }
+}
+
+impl fmt::Debug for UnixStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.io.file(), f)
+    }
+}

@@ -1,0 +1,92 @@
+//! Files: real ones, large, sparse, special and forbidden; full disks, vanishing directories, futures dropped at every poll.
+
+#![cfg(target_os = "linux")]
+
+mod kit;
+
+#[path = "files/atomic.rs"]
+mod atomic;
+#[path = "files/cancel.rs"]
+mod cancel;
+#[path = "files/model.rs"]
+mod model;
+#[path = "files/plain.rs"]
+mod plain;
+#[path = "files/trouble.rs"]
+mod trouble;
+
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::task::Poll;
+
+/// A directory of a test's own, removed at its end.
+struct Place(PathBuf);
+
+impl Place {
+    fn new() -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Relaxed);
+        let path = std::env::temp_dir().join(format!("ropewalk-files-{}-{number}", std::process::id()));
+        std::fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// The names that are there.
+    fn names(&self) -> Vec<String> {
+        names_in(&self.0)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _gone_already = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn names_in(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// Polls a future at most so often, whenever it is woken; its output, if it had one by then. It is dropped.
+async fn polled<F: Future>(mut times: usize, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    std::future::poll_fn(|cx| {
+        if times == 0 {
+            return Poll::Ready(None);
+        }
+        times -= 1;
+        match future.as_mut().poll(cx) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending if times == 0 => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// Bytes that tell where they are.
+fn pattern(len: usize, salt: u8) -> Vec<u8> {
+    (0..len).map(|at| (at as u64).wrapping_mul(0x9E37_79B9).to_le_bytes()[3] ^ salt).collect()
+}
+
+/// All of this again with io_uring, in a child.
+#[cfg(target_os = "linux")]
+#[test]
+fn all_of_this_on_io_uring() {
+    const DRIVER: &str = "ROPEWALK_IO_DRIVER";
+    if kit::is_child() || std::env::var_os(DRIVER).is_some() {
+        return;
+    }
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    let output = child.args(["--skip", "all_of_this"]).env(DRIVER, "IoUring").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && said.contains("test result: ok"), "{said}{}", kit::stderr_of(&output));
+}

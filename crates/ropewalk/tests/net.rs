@@ -1,0 +1,19 @@
+//! Sockets on the real loopback, the same suite on every driver of this system.
+#![cfg(unix)]
+
+#[path = "net/basics.rs"]
+mod basics;
+#[path = "net/cancel.rs"]
+mod cancel;
+#[path = "net/connecting.rs"]
+mod connecting;
+#[path = "net/driver.rs"]
+mod driver;
+#[path = "net/ends.rs"]
+mod ends;
+#[path = "net/kit.rs"]
+mod kit;
+#[path = "net/others.rs"]
+mod others;
+#[path = "net/pressure.rs"]
+mod pressure;

@@ -1,0 +1,186 @@
+//! Connecting: refused, never answered, several addresses, and a listener without descriptors.
+
+use crate::kit::everywhere;
+use ropewalk::driver::IoDriverKind;
+use ropewalk::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
+use ropewalk::time::timeout;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// An address of this machine where nobody listens.
+fn nobody() -> io::Result<SocketAddr> {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    listener.local_addr()
+}
+
+#[test]
+fn a_refusal_names_the_address() {
+    everywhere(|| async {
+        let address = nobody()?;
+        let error = TcpStream::connect(address).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+        assert!(error.to_string().contains(&address.to_string()), "{error}");
+        Ok(())
+    });
+}
+
+/// A listener whose queue is full does not answer.
+#[test]
+fn a_connection_that_is_never_answered_ends_with_its_timeout() {
+    everywhere(|| async {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind("127.0.0.1:0".parse().unwrap())?;
+        let listener = socket.listen(0)?;
+        let address = listener.local_addr()?;
+        let mut queued = Vec::new();
+        loop {
+            match timeout(Duration::from_millis(30), TcpStream::connect(address)).await {
+                Ok(stream) => queued.push(stream?),
+                Err(_) => break,
+            }
+            assert!(queued.len() < 100, "the queue is never full");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn the_first_address_that_answers_wins() {
+    everywhere(|| async {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let there = listener.local_addr()?;
+        let stream = TcpStream::connect(&[nobody()?, nobody()?, there][..]).await?;
+        assert_eq!(stream.peer_addr()?, there);
+        let error = TcpStream::connect(&[nobody()?, nobody()?][..]).await.unwrap_err();
+        assert_eq!(error.to_string().matches("refused").count(), 2, "{error}");
+        assert!(TcpStream::connect(&[][..]).await.is_err());
+        Ok(())
+    });
+}
+
+/// The first address does not answer; the second one is tried without waiting for that to end.
+#[test]
+fn an_address_that_does_not_answer_is_not_waited_for() {
+    everywhere(|| async {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind("127.0.0.1:0".parse().unwrap())?;
+        let deaf = socket.listen(0)?;
+        let address = deaf.local_addr()?;
+        let mut queued = Vec::new();
+        while let Ok(stream) = timeout(Duration::from_millis(30), TcpStream::connect(address)).await {
+            queued.push(stream?);
+        }
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let there = listener.local_addr()?;
+        let stream = TcpStream::connect(&[address, there][..]).await?;
+        assert_eq!(stream.peer_addr()?, there);
+        Ok(())
+    });
+}
+
+#[test]
+fn names_are_looked_up() {
+    everywhere(|| async {
+        let found = lookup_host(("localhost", 9)).await?;
+        assert!(!found.is_empty() && found.iter().all(|address| address.port() == 9));
+        assert_eq!(lookup_host("127.0.0.1:7").await?, ["127.0.0.1:7".parse().unwrap()]);
+        let error = lookup_host("no port").await.unwrap_err();
+        assert!(error.to_string().contains("\"no port\""), "{error}");
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let stream = TcpStream::connect(("localhost", listener.local_addr()?.port())).await?;
+        assert_eq!(stream.peer_addr()?, listener.local_addr()?);
+        Ok(())
+    });
+}
+
+#[test]
+fn an_address_in_use_is_named() {
+    everywhere(|| async {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let error = TcpListener::bind(address).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+        assert!(error.to_string().contains(&address.to_string()), "{error}");
+        Ok(())
+    });
+}
+
+#[test]
+fn options() {
+    everywhere(|| async {
+        let socket = TcpSocket::new_v4()?;
+        socket.set_reuseaddr(true)?;
+        socket.set_nodelay(true)?;
+        socket.set_keepalive(Some(Duration::from_secs(30)))?;
+        socket.set_recv_buffer_size(65_536)?;
+        assert!(socket.reuseaddr()? && socket.nodelay()? && socket.recv_buffer_size()? >= 65_536);
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let stream = socket.connect(listener.local_addr()?).await?;
+        assert!(stream.nodelay()?);
+        assert_eq!(stream.keepalive()?, Some(Duration::from_secs(30)));
+        stream.set_linger(Some(Duration::from_secs(1)))?;
+        assert_eq!(stream.linger()?, Some(Duration::from_secs(1)));
+        stream.set_linger(None)?;
+        stream.set_ttl(42)?;
+        assert_eq!((stream.linger()?, stream.ttl()?), (None, 42));
+        let (server, _) = listener.accept().await?;
+        server.write_all(b"peek").await?;
+        let mut buffer = [0; 8];
+        assert_eq!(stream.peek(&mut buffer).await?, 4);
+        assert_eq!(stream.read(&mut buffer).await?, 4);
+        Ok(())
+    });
+}
+
+/// In a child process, because descriptors are the whole process's.
+#[test]
+fn without_descriptors_accepting_is_an_error_and_not_a_busy_loop_and_the_listener_lives() {
+    const CHILD: &str = "ROPEWALK_TEST_EMFILE";
+    if let Ok(kind) = std::env::var(CHILD) {
+        let kind = if kind == "Poll" { IoDriverKind::Poll } else { IoDriverKind::Auto };
+        return run_out_of_descriptors(kind).unwrap();
+    }
+    for kind in ["Auto", "Poll"] {
+        let me = std::env::current_exe().unwrap();
+        let name = "connecting::without_descriptors_accepting_is_an_error_and_not_a_busy_loop_and_the_listener_lives";
+        let child =
+            std::process::Command::new(me).args(["--exact", name, "--nocapture"]).env(CHILD, kind).output();
+        let child = child.unwrap();
+        let said = String::from_utf8_lossy(&child.stderr);
+        assert!(child.status.success(), "with {kind}: {said}");
+    }
+}
+
+fn run_out_of_descriptors(kind: IoDriverKind) -> io::Result<()> {
+    let runtime = ropewalk::Runtime::builder().worker_threads(1).io_driver(kind).build().unwrap();
+    runtime.block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let client = TcpStream::connect(listener.local_addr()?).await?;
+        client.write_all(b"x").await?;
+        rustix::process::setrlimit(
+            rustix::process::Resource::Nofile,
+            rustix::process::Rlimit { current: Some(64), maximum: Some(64) },
+        )?;
+        let hoard: Vec<_> = std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()).collect();
+        let mut refused = 0;
+        let polls = || runtime.metrics().total(|worker| worker.polls);
+        let before = polls();
+        let limit = timeout(Duration::from_millis(300), async {
+            loop {
+                match listener.accept().await {
+                    Ok(_) => panic!("there is no descriptor for it"),
+                    Err(error) => assert_eq!(error.raw_os_error(), Some(24), "{error}"),
+                }
+                refused += 1;
+            }
+        });
+        assert!(limit.await.is_err());
+        assert!((1..100).contains(&refused), "{refused} refusals in 300 ms");
+        assert!(polls() - before < 1000, "a busy loop: {} polls", polls() - before);
+        drop(hoard);
+        let (server, _) = listener.accept().await?;
+        assert_eq!(server.read(&mut [0; 8]).await?, 1);
+        Ok(())
+    })
+}

@@ -1,0 +1,10 @@
+//! Real processes, on a kernel that has pidfds.
+#![cfg(target_os = "linux")]
+
+mod kit;
+
+#[path = "process/suite.rs"]
+mod suite;
+
+/// Nothing has to be done.
+fn prepare() {}
