@@ -6,6 +6,7 @@ use super::outcome::{Outcome, PanicInfo, TaskError};
 use super::raw::{Header, Vtable};
 use super::state::{Detached, Dropped, Woken};
 use super::{Host, Ran, TaskId, waker};
+use crate::deadlock::{self, Here, Needs, Waiting};
 use core::cell::Cell;
 use core::fmt;
 use core::future::Future;
@@ -160,7 +161,9 @@ impl TaskRef {
     /// The task's waker.
     pub fn waker(&self) -> core::task::Waker {
         // SAFETY: the new reference moves into the waker.
-        unsafe { waker::from_task(self.clone().into_raw()) }
+        let waker = unsafe { waker::from_task(self.clone().into_raw()) };
+        self.header().wakers.add_one();
+        waker
     }
 
     /// Whether the task is over.
@@ -178,15 +181,29 @@ impl TaskRef {
         self.header().state.load().is_pinned()
     }
 
-    /// Queued, running, waiting, or ending (its body is over, and it waits for its children), in a word.
+    /// Queued, running, waiting, or ending (its body is over, and it waits for its children), in a word. A task that is
+    /// queued is mostly `running` here already: whoever needs to know better asks its executor.
     pub fn state_name(&self) -> &'static str {
         match self.header().state.load() {
             now if now.is_complete() => "done",
-            now if now.is_running() => "running",
             now if now.held().is_some() => "ending",
+            now if now.is_running() && now.is_parked() => "waiting",
+            now if now.is_running() => "running",
             now if now.is_scheduled() => "queued",
             _ => "waiting",
         }
+    }
+
+    /// Whether it waits, and was not asked to stop.
+    #[cfg(all(feature = "deadlock_detection", not(any(loom, shuttle))))]
+    pub fn waits_unasked(&self) -> bool {
+        self.state_name() == "waiting" && !self.header().state.load().is_cancelled()
+    }
+
+    /// The same, and there are this many wakers of it.
+    #[cfg(all(feature = "deadlock_detection", not(any(loom, shuttle))))]
+    pub fn waits_with(&self, wakers: usize) -> bool {
+        self.waits_unasked() && self.header().wakers.get() == wakers
     }
 
     /// The task's id.
@@ -198,6 +215,11 @@ impl TaskRef {
     pub fn name(&self) -> Option<&str> {
         // SAFETY: our reference keeps the cell, and with it the name, alive.
         unsafe { (self.header().vtable.name)(self.0).map(|name| &*name.as_ptr()) }
+    }
+
+    /// Whether it is the task at this address.
+    pub fn is_at(&self, header: *const Header) -> bool {
+        core::ptr::eq(self.0.as_ptr(), header)
     }
 
     /// Where it was spawned.
@@ -266,6 +288,7 @@ pub struct TaskHandle<T> {
     /// The handle's reference; `None` once the output was taken.
     task: Option<NonNull<Header>>,
     waiting: bool,
+    needs: Waiting,
     output: PhantomData<T>,
 }
 
@@ -278,7 +301,7 @@ impl<T> TaskHandle<T> {
     /// # Safety
     /// The caller passes on the handle's reference of a task whose output is `T`.
     pub(super) unsafe fn new(task: NonNull<Header>) -> Self {
-        Self { task: Some(task), waiting: false, output: PhantomData }
+        Self { task: Some(task), waiting: false, needs: Waiting::new(), output: PhantomData }
     }
 
     /// Asks the task to stop: its future is dropped at its next suspension (at once if it is suspended) and the handle
@@ -310,6 +333,14 @@ impl<T> TaskHandle<T> {
         // SAFETY: the handle's reference keeps the cell alive.
         let outcome = unsafe { task.as_ref() }.join.done()?;
         Some(self.take(task, outcome))
+    }
+
+    /// It waits for this task.
+    #[cold]
+    fn tell_why(&self, header: &Header, cx: &Context<'_>) {
+        let (reason, id) = (header.vtable.reason, header.id.get());
+        crate::blocked::note(reason, id as usize);
+        self.needs.begin(Needs::End(id), reason, cx.waker(), Here::unknown());
     }
 
     /// The task as a [`TaskRef`], borrowed.
@@ -358,20 +389,44 @@ impl<T> Future for TaskHandle<T> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let task = self.task.expect("a TaskHandle was polled after it gave its output");
-        core::task::ready!(crate::budget::poll_proceed(cx));
         // SAFETY: the handle's reference keeps the cell alive.
         let header = unsafe { task.as_ref() };
+        if let Some(outcome) = header.join.done() {
+            core::task::ready!(crate::budget::poll_proceed(cx));
+            return Poll::Ready(self.take(task, outcome));
+        }
         match header.join.register(cx.waker()) {
-            Registered::Done(outcome) => return Poll::Ready(self.take(task, outcome)),
+            Registered::Done(outcome) => {
+                self.needs.end();
+                return Poll::Ready(self.take(task, outcome));
+            }
             Registered::Waiting => self.waiting = true,
         }
         // SAFETY: as above.
-        if header.state.load().may_be_ancestor() && unsafe { (header.vtable.refuses_wait)(task) } {
-            drop(Self { task: self.task.take(), waiting: true, output: PhantomData });
+        if unsafe { may_be_ancestor(task, cx.waker()) && (header.vtable.refuses_wait)(task) } {
+            self.needs.end();
+            drop(Self { task: self.task.take(), waiting: true, needs: Waiting::new(), output: PhantomData });
             return Poll::Ready(Err(TaskError::Ancestor));
+        }
+        if crate::blocked::is_heard() || deadlock::IS_ON {
+            self.tell_why(header, cx);
         }
         Poll::Pending
     }
+}
+
+/// Whether the task that waits may be `task` itself or stem from it: it has children, or runs now and nothing shows that
+/// it is another one that polls. (A free task polls with its own waker; a pinned one may stand for a parked stack.)
+///
+/// # Safety
+/// `task` is alive.
+unsafe fn may_be_ancestor(task: NonNull<Header>, waker: &core::task::Waker) -> bool {
+    // SAFETY: passed on to the caller; a waker keeps its task alive.
+    let (now, waiter) =
+        unsafe { (task.as_ref().state.load(), waker::task_of(waker).map(|task| task.as_ref())) };
+    let is_other =
+        |waiter: &Header| !core::ptr::eq(waiter, task.as_ptr()) && !waiter.state.load().is_pinned();
+    now.is_parent() || now.is_running() && !waiter.is_some_and(is_other)
 }
 
 impl<T> Unpin for TaskHandle<T> {}
@@ -387,7 +442,9 @@ impl<T> Drop for TaskHandle<T> {
         }
         // Read before the reference goes: the cell may be freed by another thread right after.
         let vtable = header.vtable;
-        match header.state.detach() {
+        // The output goes with the handle once it can be seen, even while the task's thread has yet to mark its end.
+        let detached = if header.join.done().is_some() { Detached::Output } else { header.state.detach() };
+        match detached {
             Detached::Gone(Dropped::Alive) => {}
             // SAFETY: the answer to our own operation on a cell with that vtable.
             detached => unsafe { settle_detached(task, vtable, detached) },
@@ -398,17 +455,17 @@ impl<T> Drop for TaskHandle<T> {
 /// What is left to do when a handle went.
 ///
 /// # Safety
-/// `detached` is what the state word of `task` said, and the caller does not touch the cell again. Its vtable is `vtable`.
+/// `detached` is what the state word of `task` said, or `Output` as its join word says `Done`, and the caller does not touch the cell again. Its vtable is `vtable`.
 #[cold]
 unsafe fn settle_detached(task: NonNull<Header>, vtable: &'static Vtable, detached: Detached) {
     let left = match detached {
         Detached::Gone(left) => left,
         Detached::Held => return TaskRef(task).wake(),
         Detached::Output => {
-            // SAFETY: T4: COMPLETE with HANDLE set: the output is ours, nobody took it, and our reference is still there.
+            // SAFETY: T4: `Done` with HANDLE set: the output is ours, nobody took it, and our reference is still there.
             unsafe {
                 let header = task.as_ref();
-                (vtable.drop_output)(task, header.join.done().expect("complete, so done"));
+                (vtable.drop_output)(task, header.join.done().expect("it was done before"));
                 header.state.ref_dec_last()
             }
         }

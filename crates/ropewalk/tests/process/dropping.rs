@@ -43,16 +43,17 @@ fn kill_on_drop_kills_and_reaps() {
         let limit = std::time::Duration::from_millis(1);
         assert!(ropewalk::time::timeout(limit, status).await.is_err(), "it does not end by itself");
     });
-    until("it is killed, too", || !children().contains("sleep"));
+    until("it is killed and reaped, too", || !children().iter().any(|name| name.trim() == "sleep"));
 }
 
-/// The names of the children of this process that are there.
-fn children() -> String {
-    let mut names = String::new();
+/// The names of the children of this process that are there, zombies included.
+fn children() -> Vec<String> {
+    let mut names = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let pid = entry.file_name().to_str().and_then(|name| name.parse().ok());
         if let Some(pid) = pid.filter(|pid| state(*pid).is_some()) {
-            names += &fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            // It has a name even as a zombie; if there is none to be read, it has been reaped since.
+            names.extend(fs::read_to_string(format!("/proc/{pid}/comm")));
         }
     }
     names
@@ -90,8 +91,13 @@ fn nothing_is_left_of_hundreds_of_children() {
     assert_eq!(open_files(), files);
 }
 
-fn open_files() -> usize {
-    fs::read_dir("/proc/self/fd").unwrap().count()
+/// What every file that is open here is.
+fn open_files() -> Vec<String> {
+    let files = fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let mut names: Vec<_> =
+        files.filter_map(|file| Some(fs::read_link(file.path()).ok()?.display().to_string())).collect();
+    names.sort();
+    names
 }
 
 /// The names of this process's threads.

@@ -1,7 +1,7 @@
 //! Sizes, texts, and what a single call promises.
 
 use super::lab::{Bench, Lab, Value, ask, run};
-use crate::prim::real::Ordering::Relaxed;
+use crate::prim::real::{AtomicUsize, Ordering::Relaxed};
 use crate::task::{
     Async, Body, Header, Host, PanicInfo, Ran, Runnable, TaskError, TaskHandle, TaskId, layout, spawn,
 };
@@ -11,8 +11,9 @@ use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::ptr::NonNull;
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
 type Plain = Lab<false, true>;
 
@@ -142,6 +143,32 @@ fn a_handle_polled_after_the_end_panics() {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or(payload.downcast_ref::<String>().map(String::as_str));
     assert_eq!(text, Some("a TaskHandle was polled after it gave its output"));
+}
+
+/// The waiter is woken when the output is there and the task is not marked as ended: the output goes with the handle.
+#[test]
+fn an_output_that_can_be_seen_is_dropped_with_the_handle() {
+    struct Drops {
+        handle: Mutex<Option<TaskHandle<Arc<()>>>>,
+        output: Arc<()>,
+        left: AtomicUsize,
+    }
+    impl Wake for Drops {
+        fn wake(self: Arc<Self>) {
+            let handle = self.handle.lock().unwrap().take();
+            assert!(handle.as_ref().is_some_and(TaskHandle::is_finished));
+            drop(handle);
+            self.left.store(Arc::strong_count(&self.output), Relaxed);
+        }
+    }
+    let (submit, submitted) = channel();
+    let waiter = Arc::new(Drops { handle: Mutex::new(None), output: Arc::new(()), left: 0.into() });
+    let output = waiter.output.clone();
+    let mut handle = spawn(async { output }, move |task| submit.send(task).unwrap());
+    assert!(Pin::new(&mut handle).poll(&mut Context::from_waker(&waiter.clone().into())).is_pending());
+    *waiter.handle.lock().unwrap() = Some(handle);
+    run(submitted.recv().unwrap());
+    assert_eq!(waiter.left.load(Relaxed), 1, "nothing but our own is left of it when the handle is gone");
 }
 
 #[test]
