@@ -24,7 +24,9 @@ pub(crate) mod crowd;
 mod follow;
 mod frame;
 mod pair;
+mod queue;
 mod rest;
+mod run;
 mod timers;
 
 use crowd::Crowd;
@@ -33,18 +35,16 @@ use pair::Tempo;
 pub(crate) use timers::Timers;
 
 use super::fibre::Fibres;
-use super::host::Extra;
 use super::idle::Searching;
 use super::lifo::Sighting;
 use super::linger::Habit;
 use super::next::Next;
 use super::pool::Pool;
+use super::ring;
 use super::slab::Cache;
 use super::spin::SpinCredit;
 use super::station::{Kit, Station};
-use super::{host, ring};
-use crate::thread::Holds;
-use ropewalk_core::task::{Header, Ran, Runnable, TaskId};
+use ropewalk_core::task::{Header, Runnable, TaskId};
 use std::alloc::Layout;
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::collections::VecDeque;
@@ -52,7 +52,6 @@ use std::num::NonZeroU64;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::Waker;
 
 /// How many tasks in a row may come from the LIFO slot while others wait.
 pub(crate) const LIFO_STREAK: u32 = 3;
@@ -119,17 +118,6 @@ pub(crate) struct Worker {
     pub(crate) fibres: Fibres,
 }
 
-/// What a worker must know of a task before it runs it, because afterwards it may be gone.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// Goes wherever there is room.
-    Free,
-    /// Stays here: a local task, a strand.
-    Pinned,
-    /// Stays here and is the runtime's own: a waiting fibre's ticket, the root of `block_on`.
-    Internal,
-}
-
 impl Worker {
     pub(crate) fn new(pool: Arc<Pool>, station: Arc<Station>, threaded: bool) -> Self {
         let Kit { ring, lifo, cache } = station.take_kit();
@@ -176,8 +164,6 @@ impl Worker {
     pub(crate) fn index(&self) -> usize {
         self.station.index
     }
-
-    // ---- the policy -------------------------------------------------------------------------------------------
 
     /// The loop: runs on a fibre until it is told to leave.
     pub(crate) fn work(&self) {
@@ -345,243 +331,6 @@ impl Worker {
         }
         None
     }
-
-    // ---- running ----------------------------------------------------------------------------------------------
-
-    #[inline]
-    fn run(&self, task: Runnable) {
-        if let Some(searching) = self.searching.take() {
-            self.end_search(searching);
-        }
-        let kind = if task.is_pinned() { self.kind_of_pinned(&task) } else { Kind::Free };
-        if self.closing.get() && kind != Kind::Internal {
-            task.cancel(true);
-        }
-        self.station.counters.polls.bump();
-        self.set_current(Some(task.as_raw()));
-        self.frame.budget.set(super::budget::BUDGET);
-        self.frame.yielded.set(false);
-        self.frame.holds.set(Holds::default());
-        let ran =
-            if self.watching.get() { self.run_watched(task) } else { task.run_with(&self.frame.yielded) };
-        self.set_current(None);
-        let left = self.frame.budget.get();
-        self.station.counters.operations.add(u64::from(super::budget::BUDGET - left));
-        match ran {
-            Ran::Idle => {}
-            Ran::Done => self.finished(kind),
-            Ran::Woken(task) | Ran::Yielded(task) => self.push_back(task, kind),
-        }
-    }
-
-    /// What runs here from now on, also for those who look from outside.
-    #[inline]
-    pub(crate) fn set_current(&self, task: Option<NonNull<Header>>) {
-        self.frame.current.set(task);
-        self.station.current.store(task.map_or(std::ptr::null_mut(), NonNull::as_ptr), Ordering::Relaxed);
-    }
-
-    #[cold]
-    fn kind_of_pinned(&self, task: &Runnable) -> Kind {
-        if task.task().kind() == host::Ticket::KIND { Kind::Internal } else { Kind::Pinned }
-    }
-
-    fn run_watched(&self, task: Runnable) -> Ran {
-        let (config, id) = (&self.pool.config, task.id());
-        let watched = task.task();
-        if let Some(hook) = &config.hooks.before_poll {
-            hook(id);
-        }
-        let observation = host::observation(&watched);
-        let from = observation.map(|_| config.clock.now());
-        if let (Some(observation), Some(from)) = (observation, from) {
-            observation.reasons.begin(from);
-        }
-        let ran = task.run_with(&self.frame.yielded);
-        if let (Some(observation), Some(from)) = (observation, from) {
-            observation.polled(config.clock.now().saturating_sub(from).as_nanos() as u64);
-        }
-        if let Some(hook) = &config.hooks.after_poll {
-            hook(id);
-        }
-        if let (Ran::Done, Some(hook)) = (&ran, &config.hooks.on_task_end) {
-            hook(id);
-        }
-        ran
-    }
-
-    #[inline]
-    fn finished(&self, kind: Kind) {
-        if kind == Kind::Internal {
-            return;
-        }
-        if kind == Kind::Pinned {
-            self.pinned.set(self.pinned.get() - 1);
-            self.station.pinned.store(self.pinned.get(), Ordering::Relaxed);
-        }
-        self.station.counters.finished.bump();
-        if self.winding_down.get() {
-            self.pool.one_ended();
-        }
-    }
-
-    #[cold]
-    fn end_search(&self, searching: Searching) {
-        // The last searcher hands on, unless there is nothing left to search for.
-        if self.pool.idle.found_work(searching) && (!self.ring.is_empty() || self.any_work()) {
-            self.pool.notify();
-        }
-    }
-
-    // ---- queueing ---------------------------------------------------------------------------------------------
-
-    /// A task woken or spawned on this worker: it runs next, because what it needs is still warm.
-    #[inline]
-    pub(crate) fn push_woken(&self, task: Runnable) {
-        if self.retiring.get() {
-            return self.pool.inject(task);
-        }
-        if !self.slot_open.get() {
-            self.push_ring(task);
-            if !self.in_batch.get() {
-                self.notify_others();
-            }
-            return;
-        }
-        // Alone in the slot it is this worker's next task: no reason to wake anybody for it.
-        if let Some(older) = self.next.put(task) {
-            self.push_ring(older);
-            self.notify_others();
-        }
-    }
-
-    /// A task that ran just now and wants to run again: behind everything, the one in the slot included. The number of
-    /// runnable tasks did not change, so nobody needs to be woken, unless nobody was woken yet for the one in the slot.
-    #[inline]
-    fn push_back(&self, task: Runnable, kind: Kind) {
-        let task = match kind {
-            Kind::Free => match self.keep_pair(task) {
-                Ok(()) => return,
-                Err(task) => task,
-            },
-            _ => task,
-        };
-        if let Some(next) = self.next.take() {
-            self.push_ring(next);
-            self.notify_others();
-        }
-        if kind != Kind::Free {
-            return self.push_pinned(task);
-        }
-        if self.retiring.get() {
-            return self.pool.inject(task);
-        }
-        if self.is_otherwise_empty() {
-            return self.again.set(Some(task));
-        }
-        self.push_ring(task);
-    }
-
-    /// Nothing is queued but what may be in the slot, and the loop goes on here.
-    #[inline]
-    fn is_otherwise_empty(&self) -> bool {
-        self.threaded
-            && self.ring.is_empty()
-            && self.with_local(|local| local.is_empty())
-            && !self.leave.get()
-            && !self.retiring.get()
-    }
-
-    #[inline]
-    pub(super) fn push_ring(&self, task: Runnable) {
-        if let Err(task) = self.ring.push(task) {
-            self.overflow(task);
-        }
-        self.mind_backlog();
-    }
-
-    /// The ring is full: its newer half and `task` go to the injection queue, where others find them too. The older half
-    /// keeps its turn, or tasks could move back and forth without ever running.
-    #[cold]
-    fn overflow(&self, task: Runnable) {
-        self.station.counters.overflows.bump();
-        self.move_out(self.ring.capacity() / 2, Some(task));
-    }
-
-    /// More waits outside than there is room for: what was queued here since the last look goes behind it.
-    #[cold]
-    fn make_room(&self) {
-        let stay = self.stays.get().saturating_sub(self.ring.head_position()) as usize;
-        if stay < self.ring.len() {
-            self.move_out(stay, None);
-        }
-    }
-
-    /// The ring keeps its `keep` oldest tasks; the others and `task` go to the injection queue.
-    fn move_out(&self, keep: usize, task: Option<Runnable>) {
-        let mut tasks = self.pool.spill.lock();
-        let head = self.ring.head_position();
-        while self.ring.take_half(&mut tasks) > 0 {}
-        let (kept, tail) = (keep.min(tasks.len()), self.ring.tail_position());
-        self.ring.fill(&mut tasks.drain(..kept));
-        // Who came behind so many in the ring stays behind as many, at most: nobody gets more before it.
-        let moved = |position: u64| tail + position.saturating_sub(head).min(kept as u64);
-        self.stays.set(moved(self.stays.get()));
-        self.with_local(|local| local.iter_mut().for_each(|(position, _)| *position = moved(*position)));
-        tasks.extend(task);
-        self.pool.inject_spilt(tasks);
-    }
-
-    /// A pinned task of this worker.
-    pub(crate) fn push_pinned(&self, task: Runnable) {
-        let position = self.ring.tail_position();
-        self.with_local(|local| local.push_back((position, task)));
-    }
-
-    pub(crate) fn pop_pinned(&self) -> Option<Runnable> {
-        self.with_local(|local| local.pop_front()).map(|(_, task)| task)
-    }
-
-    /// `f` must not call back into the worker.
-    #[inline]
-    fn with_local<R>(&self, f: impl FnOnce(&mut VecDeque<(u64, Runnable)>) -> R) -> R {
-        // SAFETY: only this thread has the worker, and no closure passed here reaches it again.
-        f(unsafe { &mut *self.local.get() })
-    }
-
-    /// User code is about to hold the thread: what is queued here becomes everybody's.
-    pub(crate) fn hold(&self) {
-        self.station.counters.held.bump();
-        if let Some(next) = self.next.take() {
-            self.push_ring(next);
-        }
-        if !self.ring.is_empty() {
-            self.notify_others();
-        }
-    }
-
-    #[inline]
-    fn notify_others(&self) {
-        if !self.alone.get() {
-            self.pool.notify();
-        } else if self.epoch.get() != self.pool.epoch() {
-            self.look_around(false); // it may have company by now, to whom this should be open
-        }
-    }
-
-    /// The current operation returns `Pending` but wants to go on: behind everything that is runnable now. True: it was
-    /// polled by the current task itself.
-    pub(crate) fn go_last(&self, waker: &Waker) -> bool {
-        let own = Header::of_waker(waker).is_some_and(|task| self.frame.current.get() == Some(task));
-        if own {
-            self.frame.yielded.set(true);
-        } else {
-            waker.wake_by_ref();
-        }
-        own
-    }
-
-    // ---- small things -----------------------------------------------------------------------------------------
 
     /// A spawn on this worker is counted, or refused because the pool closes.
     #[inline]

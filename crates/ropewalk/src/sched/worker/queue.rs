@@ -1,0 +1,155 @@
+//! Where a task that can run waits for its turn on this worker: the slot, the ring, the local queue; and what leaves them.
+
+use super::Worker;
+use super::run::Kind;
+use ropewalk_core::task::{Header, Runnable};
+use std::collections::VecDeque;
+use std::task::Waker;
+
+impl Worker {
+    /// A task woken or spawned on this worker: it runs next, because what it needs is still warm.
+    #[inline]
+    pub(crate) fn push_woken(&self, task: Runnable) {
+        if self.retiring.get() {
+            return self.pool.inject(task);
+        }
+        if !self.slot_open.get() {
+            self.push_ring(task);
+            if !self.in_batch.get() {
+                self.notify_others();
+            }
+            return;
+        }
+        // Alone in the slot it is this worker's next task: no reason to wake anybody for it.
+        if let Some(older) = self.next.put(task) {
+            self.push_ring(older);
+            self.notify_others();
+        }
+    }
+
+    /// A task that ran just now and wants to run again: behind everything, the one in the slot included. The number of
+    /// runnable tasks did not change, so nobody needs to be woken, unless nobody was woken yet for the one in the slot.
+    #[inline]
+    pub(super) fn push_back(&self, task: Runnable, kind: Kind) {
+        let task = match kind {
+            Kind::Free => match self.keep_pair(task) {
+                Ok(()) => return,
+                Err(task) => task,
+            },
+            _ => task,
+        };
+        if let Some(next) = self.next.take() {
+            self.push_ring(next);
+            self.notify_others();
+        }
+        if kind != Kind::Free {
+            return self.push_pinned(task);
+        }
+        if self.retiring.get() {
+            return self.pool.inject(task);
+        }
+        if self.is_otherwise_empty() {
+            return self.again.set(Some(task));
+        }
+        self.push_ring(task);
+    }
+
+    /// Nothing is queued but what may be in the slot, and the loop goes on here.
+    #[inline]
+    pub(super) fn is_otherwise_empty(&self) -> bool {
+        self.threaded
+            && self.ring.is_empty()
+            && self.with_local(|local| local.is_empty())
+            && !self.leave.get()
+            && !self.retiring.get()
+    }
+
+    #[inline]
+    pub(super) fn push_ring(&self, task: Runnable) {
+        if let Err(task) = self.ring.push(task) {
+            self.overflow(task);
+        }
+        self.mind_backlog();
+    }
+
+    /// The ring is full: its newer half and `task` go to the injection queue, where others find them too. The older half
+    /// keeps its turn, or tasks could move back and forth without ever running.
+    #[cold]
+    fn overflow(&self, task: Runnable) {
+        self.station.counters.overflows.bump();
+        self.move_out(self.ring.capacity() / 2, Some(task));
+    }
+
+    /// More waits outside than there is room for: what was queued here since the last look goes behind it.
+    #[cold]
+    pub(super) fn make_room(&self) {
+        let stay = self.stays.get().saturating_sub(self.ring.head_position()) as usize;
+        if stay < self.ring.len() {
+            self.move_out(stay, None);
+        }
+    }
+
+    /// The ring keeps its `keep` oldest tasks; the others and `task` go to the injection queue.
+    fn move_out(&self, keep: usize, task: Option<Runnable>) {
+        let mut tasks = self.pool.spill.lock();
+        let head = self.ring.head_position();
+        while self.ring.take_half(&mut tasks) > 0 {}
+        let (kept, tail) = (keep.min(tasks.len()), self.ring.tail_position());
+        self.ring.fill(&mut tasks.drain(..kept));
+        // Who came behind so many in the ring stays behind as many, at most: nobody gets more before it.
+        let moved = |position: u64| tail + position.saturating_sub(head).min(kept as u64);
+        self.stays.set(moved(self.stays.get()));
+        self.with_local(|local| local.iter_mut().for_each(|(position, _)| *position = moved(*position)));
+        tasks.extend(task);
+        self.pool.inject_spilt(tasks);
+    }
+
+    /// A pinned task of this worker.
+    pub(crate) fn push_pinned(&self, task: Runnable) {
+        let position = self.ring.tail_position();
+        self.with_local(|local| local.push_back((position, task)));
+    }
+
+    pub(crate) fn pop_pinned(&self) -> Option<Runnable> {
+        self.with_local(|local| local.pop_front()).map(|(_, task)| task)
+    }
+
+    /// `f` must not call back into the worker.
+    #[inline]
+    pub(super) fn with_local<R>(&self, f: impl FnOnce(&mut VecDeque<(u64, Runnable)>) -> R) -> R {
+        // SAFETY: only this thread has the worker, and no closure passed here reaches it again.
+        f(unsafe { &mut *self.local.get() })
+    }
+
+    /// User code is about to hold the thread: what is queued here becomes everybody's.
+    pub(crate) fn hold(&self) {
+        self.station.counters.held.bump();
+        if let Some(next) = self.next.take() {
+            self.push_ring(next);
+        }
+        if !self.ring.is_empty() {
+            self.notify_others();
+        }
+    }
+
+    #[inline]
+    pub(super) fn notify_others(&self) {
+        if !self.alone.get() {
+            self.pool.notify();
+        } else if self.epoch.get() != self.pool.epoch() {
+            self.look_around(false); // it may have company by now, to whom this should be open
+        }
+    }
+
+    /// The current operation returns `Pending` but wants to go on: behind everything that is runnable now. True: it was
+    /// polled by the current task itself.
+    pub(crate) fn go_last(&self, waker: &Waker) -> bool {
+        let own = Header::of_waker(waker).is_some_and(|task| self.frame.current.get() == Some(task));
+        if own {
+            self.frame.yielded.set(true);
+        } else {
+            waker.wake_by_ref();
+        }
+        own
+    }
+}

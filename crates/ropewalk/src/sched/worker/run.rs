@@ -1,0 +1,108 @@
+//! One turn of the loop: a task runs, and goes where its answer says.
+
+use super::super::budget::BUDGET;
+use super::super::host::{self, Extra};
+use super::super::idle::Searching;
+use super::Worker;
+use crate::thread::Holds;
+use ropewalk_core::task::{Header, Ran, Runnable};
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::Ordering;
+
+/// What a worker must know of a task before it runs it, because afterwards it may be gone.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Goes wherever there is room.
+    Free,
+    /// Stays here: a local task, a strand.
+    Pinned,
+    /// Stays here and is the runtime's own: a waiting fibre's ticket, the root of `block_on`.
+    Internal,
+}
+
+impl Worker {
+    #[inline]
+    pub(super) fn run(&self, task: Runnable) {
+        if let Some(searching) = self.searching.take() {
+            self.end_search(searching);
+        }
+        let kind = if task.is_pinned() { self.kind_of_pinned(&task) } else { Kind::Free };
+        if self.closing.get() && kind != Kind::Internal {
+            task.cancel(true);
+        }
+        self.station.counters.polls.bump();
+        self.set_current(Some(task.as_raw()));
+        self.frame.budget.set(BUDGET);
+        self.frame.yielded.set(false);
+        self.frame.holds.set(Holds::default());
+        let ran =
+            if self.watching.get() { self.run_watched(task) } else { task.run_with(&self.frame.yielded) };
+        self.set_current(None);
+        let left = self.frame.budget.get();
+        self.station.counters.operations.add(u64::from(BUDGET - left));
+        match ran {
+            Ran::Idle => {}
+            Ran::Done => self.finished(kind),
+            Ran::Woken(task) | Ran::Yielded(task) => self.push_back(task, kind),
+        }
+    }
+
+    /// What runs here from now on, also for those who look from outside.
+    #[inline]
+    pub(crate) fn set_current(&self, task: Option<NonNull<Header>>) {
+        self.frame.current.set(task);
+        self.station.current.store(task.map_or(null_mut(), NonNull::as_ptr), Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn kind_of_pinned(&self, task: &Runnable) -> Kind {
+        if task.task().kind() == host::Ticket::KIND { Kind::Internal } else { Kind::Pinned }
+    }
+
+    fn run_watched(&self, task: Runnable) -> Ran {
+        let (config, id) = (&self.pool.config, task.id());
+        let watched = task.task();
+        if let Some(hook) = &config.hooks.before_poll {
+            hook(id);
+        }
+        let observation = host::observation(&watched);
+        let from = observation.map(|_| config.clock.now());
+        if let (Some(observation), Some(from)) = (observation, from) {
+            observation.reasons.begin(from);
+        }
+        let ran = task.run_with(&self.frame.yielded);
+        if let (Some(observation), Some(from)) = (observation, from) {
+            observation.polled(config.clock.now().saturating_sub(from).as_nanos() as u64);
+        }
+        if let Some(hook) = &config.hooks.after_poll {
+            hook(id);
+        }
+        if let (Ran::Done, Some(hook)) = (&ran, &config.hooks.on_task_end) {
+            hook(id);
+        }
+        ran
+    }
+
+    #[inline]
+    fn finished(&self, kind: Kind) {
+        if kind == Kind::Internal {
+            return;
+        }
+        if kind == Kind::Pinned {
+            self.pinned.set(self.pinned.get() - 1);
+            self.station.pinned.store(self.pinned.get(), Ordering::Relaxed);
+        }
+        self.station.counters.finished.bump();
+        if self.winding_down.get() {
+            self.pool.one_ended();
+        }
+    }
+
+    #[cold]
+    pub(super) fn end_search(&self, searching: Searching) {
+        // The last searcher hands on, unless there is nothing left to search for.
+        if self.pool.idle.found_work(searching) && (!self.ring.is_empty() || self.any_work()) {
+            self.pool.notify();
+        }
+    }
+}
