@@ -1,6 +1,6 @@
 //! The waiting side: a future that is a node of the line. The invariants are numbered in `permits.rs`.
 
-use super::{Denied, GRANTS, Permits, Queued, Serve, Snapshot, Waiter, state};
+use super::{Denied, Permits, Queued, Serve, Snapshot, Waiter, state};
 use crate::blocked::{self, Reason};
 use crate::budget;
 use crate::deadlock::{self, Here, Needs};
@@ -271,6 +271,7 @@ impl Permits {
             return Ok(Poll::Pending);
         }
         if called && self.word.come(want, line.waiters.front() == line.waiters.back(), new.is_some()) {
+            line.missed = 0;
             // SAFETY: it is linked in this line.
             unsafe { self.unlink(&mut line, NonNull::from(node)) };
             node.state.store(state::GRANTED, Ordering::Relaxed); // so that a panic below loses no permits
@@ -279,7 +280,7 @@ impl Permits {
         }
         let Some(waker) = new else { return Err(NeedsWaker) };
         if called {
-            line.grants = GRANTS;
+            line.miss();
         }
         // SAFETY: linked, and the lock is held (A3).
         let old = unsafe { node.seat(|seat| seat.go_on_with(waker)) };
