@@ -294,6 +294,14 @@ const KERNEL: &[Problem] = &[
         peers: THREAD_PEERS,
         run: |peer, meter| matmul::run(peer, 2, meter),
     },
+    Problem {
+        name: "matmul_echo",
+        dir: "matmul",
+        about: "an echo server beside 2 threads that compute: p99, as a multiple of the undisturbed one",
+        workers: 2,
+        peers: &[Ropewalk, TokioMt, TokioCt, Smol, Limit],
+        run: |peer, meter| matmul::echo::run(peer, meter.speed),
+    },
 ];
 
 /// Every problem, in the order of the report.

@@ -434,6 +434,14 @@ const KERNEL: &[Row] = &[
         absolute: true,
         ..PLAIN
     },
+    Row {
+        name: "matmul_echo",
+        unit: "x",
+        source: Source::Value("matmul_echo"),
+        target: Some(1.5),
+        absolute: true,
+        ..PLAIN
+    },
 ];
 
 /// Every row, in the order of the report.

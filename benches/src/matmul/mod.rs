@@ -2,6 +2,7 @@
 //! threads are started for each product and joined. One operation is one multiplication with its addition. Two threads
 //! against one is the speed-up: what starting, joining and sharing a machine cost.
 
+pub mod echo;
 mod limit;
 mod rayon;
 mod ropewalk;
