@@ -345,10 +345,10 @@ impl<T: AsFd> Moored<T> {
         Ok(Self { registration, file })
     }
 
-    /// Registers `file` where another one is.
-    pub(crate) fn beside<U>(other: &Moored<U>, file: T, interest: Interest) -> io::Result<Self> {
-        let registration = other.registration.beside(file.as_fd(), interest)?;
-        Ok(Self { registration, file })
+    /// Registers `file` where this one is.
+    pub(crate) fn beside<U: AsFd>(&self, file: U, interest: Interest) -> io::Result<Moored<U>> {
+        let registration = self.registration.beside(file.as_fd(), interest)?;
+        Ok(Moored { registration, file })
     }
 
     pub(crate) fn file(&self) -> &T {

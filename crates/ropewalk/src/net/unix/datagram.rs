@@ -3,7 +3,6 @@
 use super::super::named;
 use super::SocketAddr;
 use crate::drive::io::{Direction, Interest, Moored};
-use std::fmt;
 use std::io;
 use std::net::Shutdown;
 use std::os::unix::net;
@@ -29,6 +28,7 @@ pub struct UnixDatagram {
 }
 
 waits_for_readiness!(UnixDatagram);
+is_of_std!(UnixDatagram, net::UnixDatagram);
 
 impl UnixDatagram {
     /// A socket at a path; one that begins with a NUL byte is an abstract name (Linux). The file stays when it is dropped.
@@ -159,24 +159,5 @@ impl UnixDatagram {
     /// What the system says.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.io.file().shutdown(how)
-    }
-}
-
-impl TryFrom<net::UnixDatagram> for UnixDatagram {
-    type Error = io::Error;
-    fn try_from(socket: net::UnixDatagram) -> io::Result<Self> {
-        Self::from_std(socket)
-    }
-}
-
-impl From<UnixDatagram> for net::UnixDatagram {
-    fn from(socket: UnixDatagram) -> Self {
-        socket.into_std()
-    }
-}
-
-impl fmt::Debug for UnixDatagram {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self.io.file(), f)
     }
 }
