@@ -69,6 +69,14 @@ impl Registration {
         IoSource::new(unsafe { BorrowedFd::borrow_raw(self.file) })
     }
 
+    /// Whether there is a driver to wait for.
+    ///
+    /// # Errors
+    /// The runtime was shut down.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        if self.readiness().look().is_over() { Err(over()) } else { Ok(()) }
+    }
+
     /// An operation would have blocked, or moved less than it could have, after `seen`: it is not ready any more.
     #[inline]
     fn clear(&self, seen: Snapshot, interest: Interest, would_block: bool) -> io::Result<()> {

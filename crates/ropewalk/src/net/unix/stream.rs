@@ -8,10 +8,6 @@ use socket2::SockAddr;
 use std::io;
 use std::os::unix::net;
 use std::path::Path;
-use std::time::Duration;
-
-/// How long a connection waits before it asks again whether there is room in the listener's queue: nobody tells.
-const ROOM_IN_QUEUE: Duration = Duration::from_millis(1);
 
 /// A Unix connection.
 ///
@@ -78,7 +74,7 @@ impl UnixStream {
         loop {
             match socket.connect(to) {
                 Ok(()) => return Self::registered(socket.into()),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(ROOM_IN_QUEUE).await,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(super::ROOM_IN_QUEUE).await,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
