@@ -18,7 +18,7 @@
 //!
 //! The levels above 0 have slots for two turns, the current one and the next. So what is in the slot of a higher level
 //! whose time comes next has its place below already, and goes there little by little while other entries expire
-//! ([`ON_THE_WAY`]): a slot may hold a hundred thousand entries, and to move all of them at once takes milliseconds, in
+//! (`ON_THE_WAY`): a slot may hold a hundred thousand entries, and to move all of them at once takes milliseconds, in
 //! which nothing expires.
 //!
 //! | operation | cost |
