@@ -1,5 +1,9 @@
 //! What the tests of primitives share: polling by hand, wakers that count, values that are counted.
 
+mod counter;
+
+pub(crate) use counter::Counter;
+
 use crate::noop_waker;
 use crate::prim::real;
 use core::future::Future;
@@ -7,26 +11,6 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use std::sync::Arc;
 use std::task::Wake;
-
-/// Counts how often it is woken. Not modelled: models read it after joining.
-#[derive(Default)]
-pub(crate) struct Counter(real::AtomicUsize);
-
-impl Wake for Counter {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, real::Ordering::SeqCst);
-    }
-}
-
-impl Counter {
-    pub(crate) fn new() -> (Arc<Self>, Waker) {
-        let counter = Arc::<Self>::default();
-        (counter.clone(), counter.into())
-    }
-    pub(crate) fn count(&self) -> usize {
-        self.0.load(real::Ordering::SeqCst)
-    }
-}
 
 pub(crate) fn poll<F: Future + ?Sized>(future: &mut Pin<Box<F>>) -> Poll<F::Output> {
     poll_with(future, &noop_waker())

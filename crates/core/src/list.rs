@@ -23,7 +23,7 @@ use core::ptr::NonNull;
 
 /// The part of a node that a [`List`] uses.
 ///
-/// Put one in the node and say where it is with [`Linked`]. It makes its node `!Unpin`: a linked node must not move.
+/// Put one in the node and say where it is with [`linked!`](crate::linked). It makes its node `!Unpin`: a linked node must not move.
 pub struct Links<T> {
     /// Touched only by the list that the node is in, or by the call that links it (L5).
     ends: UnsafeCell<Ends<T>>,
@@ -81,21 +81,43 @@ pub unsafe trait Linked: Sized {
     unsafe fn links(node: NonNull<Self>) -> NonNull<Links<Self>>;
 }
 
+/// Makes a struct a node: says in which of its fields the [`Links`] are. Nothing else can use these, so this is safe.
+///
+/// ```
+/// use ropewalk_core::{linked, list::Links};
+///
+/// struct Job { id: u32, links: Links<Job> }
+/// linked!(Job, links);
+///
+/// struct Parcel<T> { content: T, links: Links<Parcel<T>> }
+/// linked!(Parcel<T>, links, T); // its parameters follow
+/// ```
+#[macro_export]
+macro_rules! linked {
+    ($node:ty, $links:ident $(, $parameter:ident)*) => {
+        // SAFETY: a field of the node (not of what it derefs to, and aligned, as the first line shows), the same at every
+        // call; `Links` has no function but for the list; the pointer is made without a reference.
+        unsafe impl<$($parameter),*> $crate::list::Linked for $node {
+            unsafe fn links(node: ::core::ptr::NonNull<Self>) -> ::core::ptr::NonNull<$crate::list::Links<Self>> {
+                let _is_a_field = |node: &Self| {
+                    let Self { $links, .. } = node;
+                    let _: &$crate::list::Links<Self> = $links;
+                };
+                // SAFETY: the caller passes a valid node.
+                unsafe { ::core::ptr::NonNull::new_unchecked((&raw const (*node.as_ptr()).$links).cast_mut()) }
+            }
+        }
+    };
+}
+
 /// An intrusive first-in first-out list, with removal from the middle in constant time.
 ///
 /// ```
 /// use core::{pin::pin, ptr::NonNull};
-/// use ropewalk_core::list::{Linked, Links, List};
+/// use ropewalk_core::{linked, list::{Links, List}};
 ///
 /// struct Job { id: u32, links: Links<Job> }
-///
-/// // SAFETY: `links` is a field of its own, used for nothing else.
-/// unsafe impl Linked for Job {
-///     unsafe fn links(job: NonNull<Self>) -> NonNull<Links<Self>> {
-///         // SAFETY: the caller passes a valid job.
-///         unsafe { NonNull::new_unchecked((&raw const (*job.as_ptr()).links).cast_mut()) }
-///     }
-/// }
+/// linked!(Job, links);
 ///
 /// let (one, two) = (pin!(Job { id: 1, links: Links::new() }), pin!(Job { id: 2, links: Links::new() }));
 /// let (one, two) = (NonNull::from(&*one), NonNull::from(&*two));

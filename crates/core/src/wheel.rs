@@ -18,7 +18,7 @@
 //!
 //! The levels above 0 have slots for two turns, the current one and the next. So what is in the slot of a higher level
 //! whose time comes next has its place below already, and goes there little by little while other entries expire
-//! ([`ON_THE_WAY`]): a slot may hold a hundred thousand entries, and to move all of them at once takes milliseconds, in
+//! (`ON_THE_WAY`): a slot may hold a hundred thousand entries, and to move all of them at once takes milliseconds, in
 //! which nothing expires.
 //!
 //! | operation | cost |
@@ -171,19 +171,14 @@ pub unsafe trait Timed: Linked {
 ///
 /// ```
 /// use core::{pin::pin, ptr::NonNull};
-/// use ropewalk_core::list::{Linked, Links};
+/// use ropewalk_core::{linked, list::Links};
 /// use ropewalk_core::wheel::{Deadline, Timed, Wheel};
 ///
 /// struct Alarm { name: &'static str, links: Links<Alarm>, deadline: Deadline }
 ///
-/// // SAFETY: both fields are used for nothing else.
-/// unsafe impl Linked for Alarm {
-///     unsafe fn links(alarm: NonNull<Self>) -> NonNull<Links<Self>> {
-///         // SAFETY: the caller passes a valid alarm.
-///         unsafe { NonNull::new_unchecked((&raw const (*alarm.as_ptr()).links).cast_mut()) }
-///     }
-/// }
-/// // SAFETY: as above.
+/// linked!(Alarm, links);
+///
+/// // SAFETY: the field is used for nothing else.
 /// unsafe impl Timed for Alarm {
 ///     unsafe fn deadline(alarm: NonNull<Self>) -> NonNull<Deadline> {
 ///         // SAFETY: the caller passes a valid alarm.

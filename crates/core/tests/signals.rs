@@ -4,6 +4,8 @@
 
 #[path = "signals/broadcast.rs"]
 mod broadcast;
+#[path = "../src/kit/counter.rs"]
+mod counter;
 #[path = "signals/notify.rs"]
 mod notify;
 #[path = "signals/once.rs"]
@@ -13,11 +15,13 @@ mod oneshot;
 #[path = "signals/watch.rs"]
 mod watch;
 
+use counter::Counter;
+use std::fmt::Debug;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 
 /// How many random steps a test takes.
 const STEPS: usize = if cfg!(debug_assertions) { 300_000 } else { 3_000_000 };
@@ -45,29 +49,34 @@ impl Dice {
     }
 }
 
-/// Counts how often it is woken.
-#[derive(Default)]
-struct Counter(AtomicUsize);
-
-impl Wake for Counter {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, SeqCst);
-    }
-}
-
-impl Counter {
-    fn new() -> (Arc<Self>, Waker) {
-        let counter = Arc::<Self>::default();
-        (counter.clone(), counter.into())
-    }
-
-    fn count(&self) -> usize {
-        self.0.load(SeqCst)
-    }
-}
-
 fn poll_with<F: Future + ?Sized>(future: Pin<&mut F>, waker: &Waker) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(waker))
+}
+
+/// Up to four wait, one of them may leave: `event`, told how many are left, wakes each once, and tells it what it returns.
+fn wakes_all_who_wait<F: Future>(
+    dice: &mut Dice,
+    mut wait: impl FnMut() -> F,
+    event: impl FnOnce(&mut Dice, usize) -> F::Output,
+) where
+    F::Output: PartialEq + Debug,
+{
+    let mut waits: Vec<_> = (0..dice.below(5))
+        .map(|_| {
+            let (counter, waker) = Counter::new();
+            let mut future = Box::pin(wait());
+            assert!(poll_with(future.as_mut(), &waker).is_pending());
+            (future, counter)
+        })
+        .collect();
+    if dice.one_in(2) && !waits.is_empty() {
+        drop(waits.swap_remove(dice.below(waits.len())));
+    }
+    let outcome = Poll::Ready(event(dice, waits.len()));
+    for (mut future, counter) in waits {
+        assert_eq!(counter.count(), 1);
+        assert_eq!(poll_with(future.as_mut(), Waker::noop()), outcome);
+    }
 }
 
 /// Values that know how many of them there are.

@@ -43,6 +43,29 @@
 //! **Fairness.** Each step of these operations spends of the task's budget, so a source that always has something does not
 //! keep others from running.
 
+/// A future that is one call of a `poll_` function. Each try spends of the task's budget.
+macro_rules! one_call {
+    ($(#[$about:meta])* $name:ident: $trait:ident, $of:ident $(, $argument:ident: $type:ty)? => $poll:ident, $output:ty) => {
+        $(#[$about])*
+        #[derive(Debug)]
+        #[must_use = "futures do nothing unless awaited"]
+        pub struct $name<'a, T: ?Sized> {
+            $of: &'a mut T,
+            $($argument: $type,)?
+        }
+
+        impl<T: $trait + Unpin + ?Sized> Future for $name<'_, T> {
+            type Output = Result<$output>;
+
+            fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+                let this = &mut *self;
+                ready!(poll_proceed(cx));
+                Pin::new(&mut *this.$of).$poll(cx $(, this.$argument)?)
+            }
+        }
+    };
+}
+
 mod buf_read;
 mod buf_reader;
 mod buf_stream;

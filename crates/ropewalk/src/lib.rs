@@ -33,6 +33,8 @@ pub mod fs;
 mod group;
 mod inspect;
 pub mod io;
+#[cfg(test)]
+mod kit;
 mod local;
 mod metrics;
 #[cfg(unix)]

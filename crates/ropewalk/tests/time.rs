@@ -3,6 +3,8 @@
 
 #[path = "time/clock.rs"]
 mod clock;
+#[path = "../src/kit.rs"]
+mod counter;
 #[path = "time/intervals.rs"]
 mod intervals;
 mod kit;
@@ -13,31 +15,9 @@ mod sleeping;
 #[path = "time/under_load.rs"]
 mod under_load;
 
+use counter::Counter;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::task::{Context, Poll, Wake, Waker};
-
-/// Counts how often it is woken.
-#[derive(Default)]
-struct Counter(AtomicUsize);
-
-impl Wake for Counter {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, SeqCst);
-    }
-}
-
-impl Counter {
-    fn new() -> (Arc<Self>, Waker) {
-        let counter = Arc::<Self>::default();
-        (counter.clone(), counter.into())
-    }
-
-    fn count(&self) -> usize {
-        self.0.load(SeqCst)
-    }
-}
+use std::task::{Context, Poll, Waker};
 
 fn poll_with<F: Future>(future: Pin<&mut F>, waker: &Waker) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(waker))

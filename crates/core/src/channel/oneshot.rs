@@ -273,7 +273,7 @@ impl<T> Receiver<T> {
     /// Takes what the word says is there. `None`: nothing yet.
     fn settle(&mut self, cell: NonNull<Cell<T>>, seen: Seen) -> Option<Result<T, RecvError>> {
         if seen.is_filled() {
-            // SAFETY: it is.
+            // SAFETY: this receiver's cell, and the word says that it is filled (OS1).
             Some(Ok(unsafe { self.take(cell) }))
         } else if seen.is_abandoned() {
             self.cell = None;
@@ -349,7 +349,7 @@ impl<T> Future for Receiver<T> {
         }
         ready!(poll_proceed(cx)); // nothing has been taken yet
         if seen.is_filled() {
-            // SAFETY: it is.
+            // SAFETY: this receiver's cell, and the word says that it is filled (OS1).
             return Poll::Ready(Ok(unsafe { self.take(cell) }));
         }
         self.settle(cell, seen).map_or(Poll::Pending, Poll::Ready)

@@ -5,13 +5,7 @@ struct Node {
     id: usize,
     links: Links<Node>,
 }
-// SAFETY: `links` is a field of the node that only lists use.
-unsafe impl Linked for Node {
-    unsafe fn links(node: NonNull<Self>) -> NonNull<Links<Self>> {
-        // SAFETY: the caller passes a valid node.
-        unsafe { NonNull::new_unchecked((&raw const (*node.as_ptr()).links).cast_mut()) }
-    }
-}
+crate::linked!(Node, links);
 
 /// Nodes that stay in place until the end of a test. Declared before the lists, so dropped after them.
 struct Nodes(Box<[Node]>);

@@ -275,8 +275,9 @@ impl Permits {
         }
     }
 
-    /// Waits for a moment, while it seems worth it, for `n` permits to be free; the caller goes for them then.
-    fn linger(&self, n: usize) {
+    /// Waits for a moment, while it seems worth it, for `n` permits to be free; the caller goes for them then. It is
+    /// a pause of the processor, whoever runs this; [`linger`](crate::linger) is an offer to the runtime, and longer.
+    fn look_a_moment_longer(&self, n: usize) {
         for _ in 0..LOOKS {
             let now = self.word.load();
             if now.permits() >= n || !now.is_contended() {

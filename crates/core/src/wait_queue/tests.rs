@@ -1,29 +1,11 @@
 use super::*;
-use crate::prim::{self, AtomicBool, UnsafeCell, real};
+use crate::kit::Counter;
+use crate::prim::{self, AtomicBool, UnsafeCell};
 use crate::{block_on_simple, noop_waker};
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use std::sync::Arc;
-use std::task::Wake;
-
-/// Counts how often it is woken. Not modelled: the models read it after joining.
-#[derive(Default)]
-struct Counter(real::AtomicUsize);
-impl Wake for Counter {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, real::Ordering::SeqCst);
-    }
-}
-impl Counter {
-    fn new() -> (Arc<Self>, Waker) {
-        let counter = Arc::<Self>::default();
-        (counter.clone(), counter.into())
-    }
-    fn count(&self) -> usize {
-        self.0.load(real::Ordering::SeqCst)
-    }
-}
 
 type Outcome = Poll<Result<(), Closed>>;
 const WOKEN: Outcome = Poll::Ready(Ok(()));

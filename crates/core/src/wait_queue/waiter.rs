@@ -1,6 +1,6 @@
 //! A waiter as the queue sees it: the node and its state word. The invariants are numbered in `wait_queue.rs`.
 
-use crate::list::{Linked, Links};
+use crate::list::Links;
 use crate::prim::{AtomicU32, Ordering, UnsafeCell};
 use core::ptr::NonNull;
 use core::task::Waker;
@@ -33,13 +33,7 @@ pub(super) struct Waiter {
     pub(super) state: AtomicU32,
 }
 
-// SAFETY: `links` is a field of the node that only the queue's lists use.
-unsafe impl Linked for Waiter {
-    unsafe fn links(node: NonNull<Self>) -> NonNull<Links<Self>> {
-        // SAFETY: the caller passes a valid node.
-        unsafe { NonNull::new_unchecked((&raw const (*node.as_ptr()).links).cast_mut()) }
-    }
-}
+crate::linked!(Waiter, links);
 // SAFETY: what is not atomic in it is shared by the rules W1 and W3; wakers may be sent.
 unsafe impl Send for Waiter {}
 // SAFETY: as above.

@@ -1,7 +1,7 @@
 //! The wheel with a safe interface: it owns its entries, and keys say which is meant.
 
 use super::{Deadline, Timed, Wheel};
-use crate::list::{Linked, Links};
+use crate::list::Links;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
@@ -50,13 +50,7 @@ struct Alarm<T> {
     value: T,
 }
 
-// SAFETY: the field is the wheel's alone.
-unsafe impl<T> Linked for Alarm<T> {
-    unsafe fn links(alarm: NonNull<Self>) -> NonNull<Links<Self>> {
-        // SAFETY: the caller passes a valid alarm.
-        unsafe { NonNull::new_unchecked((&raw const (*alarm.as_ptr()).links).cast_mut()) }
-    }
-}
+crate::linked!(Alarm<T>, links, T);
 // SAFETY: the field is the wheel's alone.
 unsafe impl<T> Timed for Alarm<T> {
     unsafe fn deadline(alarm: NonNull<Self>) -> NonNull<Deadline> {

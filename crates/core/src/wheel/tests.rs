@@ -11,13 +11,7 @@ struct Node {
     id: usize,
 }
 
-// SAFETY: the field is the wheel's alone.
-unsafe impl Linked for Node {
-    unsafe fn links(node: NonNull<Self>) -> NonNull<Links<Self>> {
-        // SAFETY: the caller passes a valid node.
-        unsafe { NonNull::new_unchecked((&raw const (*node.as_ptr()).links).cast_mut()) }
-    }
-}
+crate::linked!(Node, links);
 // SAFETY: the field is the wheel's alone.
 unsafe impl Timed for Node {
     unsafe fn deadline(node: NonNull<Self>) -> NonNull<Deadline> {

@@ -1,6 +1,6 @@
 //! `broadcast`: what each receiver gets, what it misses, and what is kept for whom.
 
-use crate::{Census, Citizen, Counter, Dice, STEPS, poll_with};
+use crate::{Census, Citizen, Dice, STEPS, poll_with, wakes_all_who_wait};
 use ropewalk_core::channel::broadcast::{Receiver, RecvError, Sender, TryRecvError, channel};
 use std::task::{Poll, Waker};
 
@@ -150,29 +150,19 @@ fn every_value_wakes_all_who_wait() {
     let mut dice = Dice::new(21);
     for _ in 0..STEPS / 100 {
         let (sender, first) = channel(1);
-        let mut waits: Vec<_> = (0..dice.below(5))
-            .map(|_| {
-                let mut receiver = first.resubscribe();
-                let (counter, waker) = Counter::new();
-                let mut future = Box::pin(async move { receiver.recv().await });
-                assert!(poll_with(future.as_mut(), &waker).is_pending());
-                (future, counter)
-            })
-            .collect();
-        if dice.one_in(2) && !waits.is_empty() {
-            drop(waits.swap_remove(dice.below(waits.len())));
-        }
-        let sends = dice.one_in(2);
-        if sends {
-            assert_eq!(sender.send(1), Ok(1 + waits.len()));
-        } else {
-            drop(sender);
-        }
-        for (mut future, counter) in waits {
-            assert_eq!(counter.count(), 1);
-            let told = poll_with(future.as_mut(), Waker::noop());
-            assert_eq!(told, Poll::Ready(if sends { Ok(1) } else { Err(RecvError::Closed) }));
-        }
+        let wait = || {
+            let mut receiver = first.resubscribe();
+            async move { receiver.recv().await }
+        };
+        wakes_all_who_wait(&mut dice, wait, |dice, waiting| {
+            if dice.one_in(2) {
+                assert_eq!(sender.send(1), Ok(1 + waiting));
+                Ok(1)
+            } else {
+                drop(sender);
+                Err(RecvError::Closed)
+            }
+        });
     }
 }
 

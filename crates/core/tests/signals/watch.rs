@@ -1,8 +1,7 @@
 //! `watch`: the latest value, and what each receiver has seen of it.
 
-use crate::{Census, Citizen, Counter, Dice, STEPS, poll_with};
+use crate::{Census, Citizen, Dice, STEPS, poll_with, wakes_all_who_wait};
 use ropewalk_core::channel::watch::{Receiver, RecvError, Sender, channel};
-use std::sync::Arc;
 use std::task::Poll;
 
 /// What a simple model knows: the value, the number of changes, and per receiver the number it has seen.
@@ -187,28 +186,18 @@ fn every_change_wakes_all_who_wait() {
     let mut dice = Dice::new(11);
     for _ in 0..STEPS / 100 {
         let (sender, receiver) = channel(0);
-        let mut waits: Vec<_> = (0..dice.below(5))
-            .map(|_| {
-                let mut receiver = receiver.clone();
-                let (counter, waker) = Counter::new();
-                let mut future = Box::pin(async move { receiver.changed().await });
-                assert!(poll_with(future.as_mut(), &waker).is_pending());
-                (future, counter)
-            })
-            .collect();
-        if dice.one_in(2) && !waits.is_empty() {
-            drop(waits.swap_remove(dice.below(waits.len())));
-        }
-        let changes = dice.one_in(2);
-        if changes {
-            sender.send(1).unwrap();
-        } else {
-            drop(sender);
-        }
-        for (mut future, counter) in waits {
-            assert_eq!(Arc::clone(&counter).count(), 1);
-            let told = poll_with(future.as_mut(), std::task::Waker::noop());
-            assert_eq!(told, Poll::Ready(if changes { Ok(()) } else { Err(RecvError) }));
-        }
+        let wait = || {
+            let mut receiver = receiver.clone();
+            async move { receiver.changed().await }
+        };
+        wakes_all_who_wait(&mut dice, wait, |dice, _| {
+            if dice.one_in(2) {
+                sender.send(1).unwrap();
+                Ok(())
+            } else {
+                drop(sender);
+                Err(RecvError)
+            }
+        });
     }
 }

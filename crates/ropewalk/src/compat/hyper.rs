@@ -34,9 +34,7 @@
 //! A connection that is dropped is closed. To end one without cutting an answer short, hyper has `graceful_shutdown` of
 //! the connection.
 //!
-//! # Invariants
-//!
-//! - **Y1** What a cursor lends is written by the kernel only, which initialises what it counts, and takes nothing back.
+//! The invariant Y1 is in `compat.rs`.
 
 use crate::Handle;
 use crate::net::{TcpStream, UnixStream};
@@ -127,42 +125,21 @@ impl rt::Timer for Timer {
 
 impl rt::Sleep for time::Sleep {}
 
-/// Makes a stream of `futures-io` one of hyper's. The memory that hyper lends for reading is zeroed first, because such a
-/// stream may look at it; our own sockets do without, and need no wrapper.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Io<T>(T);
-
-impl<T> Io<T> {
-    /// Wraps it.
-    pub const fn new(stream: T) -> Self {
-        Self(stream)
-    }
-
-    /// What is inside.
-    pub const fn get_ref(&self) -> &T {
-        &self.0
-    }
-
-    /// What is inside.
-    pub const fn get_mut(&mut self) -> &mut T {
-        &mut self.0
-    }
-
-    /// Takes it out again.
-    pub fn into_inner(self) -> T {
-        self.0
-    }
+wrapper! {
+    /// Makes a stream of `futures-io` one of hyper's. The memory that hyper lends for reading is zeroed first, because such a
+    /// stream may look at it; our own sockets do without, and need no wrapper.
+    Io
 }
 
 impl<T: AsyncRead + Unpin> rt::Read for Io<T> {
     fn poll_read(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         mut cursor: rt::ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
         let room = cursor.initialize_unfilled();
         let most = room.len();
-        let count = ready!(Pin::new(&mut self.0).poll_read(cx, room))?;
+        let count = ready!(self.inner().poll_read(cx, room))?;
         assert!(count <= most, "a stream says that it read {count} bytes into {most}");
         // SAFETY: all of it was initialised.
         unsafe { cursor.advance(count) };
@@ -170,29 +147,12 @@ impl<T: AsyncRead + Unpin> rt::Read for Io<T> {
     }
 }
 
-impl<T: AsyncWrite + Unpin> rt::Write for Io<T> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_close(cx)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        true
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffers: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write_vectored(cx, buffers)
+writes! {
+    impl[T: AsyncWrite + Unpin] rt::Write, poll_shutdown for Io<T>,
+    by |this| this.inner(), AsyncWrite, poll_close {
+        fn is_write_vectored(&self) -> bool {
+            true
+        }
     }
 }
 
@@ -214,33 +174,12 @@ macro_rules! is_hyper_io {
             }
         }
 
-        impl rt::Write for $type {
-            fn poll_write(
-                self: Pin<&mut Self>,
-                cx: &mut Context<'_>,
-                bytes: &[u8],
-            ) -> Poll<io::Result<usize>> {
-                AsyncWrite::poll_write(self, cx, bytes)
-            }
-
-            fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-                AsyncWrite::poll_flush(self, cx)
-            }
-
-            fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-                AsyncWrite::poll_close(self, cx)
-            }
-
-            fn is_write_vectored(&self) -> bool {
-                true
-            }
-
-            fn poll_write_vectored(
-                self: Pin<&mut Self>,
-                cx: &mut Context<'_>,
-                buffers: &[IoSlice<'_>],
-            ) -> Poll<io::Result<usize>> {
-                AsyncWrite::poll_write_vectored(self, cx, buffers)
+        writes! {
+            impl[] rt::Write, poll_shutdown for $type,
+            by |this| this, AsyncWrite, poll_close {
+                fn is_write_vectored(&self) -> bool {
+                    true
+                }
             }
         }
     };

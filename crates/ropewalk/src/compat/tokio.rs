@@ -29,9 +29,7 @@
 //!
 //! Closing: tokio's `shutdown` is the `close` of `futures-io`. Cancel safety is that of what is inside.
 //!
-//! # Invariants
-//!
-//! - **Y1** What a buffer lends is written by the kernel only, which initialises what it counts, and takes nothing back.
+//! The invariant Y1 is in `compat.rs`.
 
 use crate::net::{TcpStream, UnixStream};
 use ::tokio::io as theirs;
@@ -41,36 +39,9 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// A stream with the traits of the other side: see [the module](self).
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Compat<T>(T);
-
-impl<T> Compat<T> {
-    /// Wraps it.
-    pub const fn new(stream: T) -> Self {
-        Self(stream)
-    }
-
-    /// What is inside.
-    pub const fn get_ref(&self) -> &T {
-        &self.0
-    }
-
-    /// What is inside.
-    pub const fn get_mut(&mut self) -> &mut T {
-        &mut self.0
-    }
-
-    /// Takes it out again.
-    pub fn into_inner(self) -> T {
-        self.0
-    }
-}
-
-impl<T: Unpin> Compat<T> {
-    fn inner(self: Pin<&mut Self>) -> Pin<&mut T> {
-        Pin::new(&mut self.get_mut().0)
-    }
+wrapper! {
+    /// A stream with the traits of the other side: see [the module](self).
+    Compat
 }
 
 impl<T: ours::AsyncRead + Unpin> theirs::AsyncRead for Compat<T> {
@@ -114,53 +85,19 @@ impl<T: theirs::AsyncBufRead + Unpin> ours::AsyncBufRead for Compat<T> {
     }
 }
 
-impl<T: ours::AsyncWrite + Unpin> theirs::AsyncWrite for Compat<T> {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.inner().poll_write(cx, bytes)
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.inner().poll_flush(cx)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.inner().poll_close(cx)
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffers: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        self.inner().poll_write_vectored(cx, buffers)
-    }
-
-    /// `futures-io` has no such question: who writes from several buffers need not put them together first.
-    fn is_write_vectored(&self) -> bool {
-        true
+writes! {
+    impl[T: ours::AsyncWrite + Unpin] theirs::AsyncWrite, poll_shutdown for Compat<T>,
+    by |this| this.inner(), ours::AsyncWrite, poll_close {
+        /// `futures-io` has no such question: who writes from several buffers need not put them together first.
+        fn is_write_vectored(&self) -> bool {
+            true
+        }
     }
 }
 
-impl<T: theirs::AsyncWrite + Unpin> ours::AsyncWrite for Compat<T> {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.inner().poll_write(cx, bytes)
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.inner().poll_flush(cx)
-    }
-
-    fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.inner().poll_shutdown(cx)
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffers: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        self.inner().poll_write_vectored(cx, buffers)
-    }
+writes! {
+    impl[T: theirs::AsyncWrite + Unpin] ours::AsyncWrite, poll_close for Compat<T>,
+    by |this| this.inner(), theirs::AsyncWrite, poll_shutdown {}
 }
 
 /// tokio's traits for a socket of ours.
@@ -182,33 +119,12 @@ macro_rules! is_tokio_io {
             }
         }
 
-        impl theirs::AsyncWrite for $type {
-            fn poll_write(
-                self: Pin<&mut Self>,
-                cx: &mut Context<'_>,
-                bytes: &[u8],
-            ) -> Poll<io::Result<usize>> {
-                ours::AsyncWrite::poll_write(self, cx, bytes)
-            }
-
-            fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-                ours::AsyncWrite::poll_flush(self, cx)
-            }
-
-            fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-                ours::AsyncWrite::poll_close(self, cx)
-            }
-
-            fn poll_write_vectored(
-                self: Pin<&mut Self>,
-                cx: &mut Context<'_>,
-                buffers: &[IoSlice<'_>],
-            ) -> Poll<io::Result<usize>> {
-                ours::AsyncWrite::poll_write_vectored(self, cx, buffers)
-            }
-
-            fn is_write_vectored(&self) -> bool {
-                true
+        writes! {
+            impl[] theirs::AsyncWrite, poll_shutdown for $type,
+            by |this| this, ours::AsyncWrite, poll_close {
+                fn is_write_vectored(&self) -> bool {
+                    true
+                }
             }
         }
     };

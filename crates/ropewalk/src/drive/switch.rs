@@ -113,6 +113,28 @@ mod tests {
         }
     }
 
+    /// A maker and a waker at work, and one who sleeps, after `first`, until it is told.
+    fn race(first: impl Fn(&Switch<Later>) + Send + Sync + 'static) {
+        prim::model(move || {
+            let shared = Arc::new((Switch::<Later>::new(), AtomicBool::new(false)));
+            let there = shared.clone();
+            let maker = thread::spawn(move || {
+                there.0.publish(Later::default());
+            });
+            let there = shared.clone();
+            let waker = thread::spawn(move || {
+                there.1.store(true, Ordering::Relaxed);
+                there.0.unpark();
+            });
+            first(&shared.0);
+            while !shared.1.load(Ordering::Relaxed) {
+                shared.0.park(None); // a model that sleeps for ever has failed
+            }
+            maker.join().unwrap();
+            waker.join().unwrap();
+        });
+    }
+
     /// The driver comes while somebody sleeps and somebody else wakes it: the wake-up arrives, wherever it sleeps.
     // mutation: maker-wakes-nobody
     // - in crates/ropewalk/src/drive/switch.rs: `self.there.store(true, Ordering::Release);`
@@ -128,23 +150,7 @@ mod tests {
     // + `fence(Ordering::Release);`
     #[test]
     fn model_a_wake_up_races_with_the_change_of_place() {
-        prim::model(|| {
-            let shared = Arc::new((Switch::<Later>::new(), AtomicBool::new(false)));
-            let there = shared.clone();
-            let maker = thread::spawn(move || {
-                there.0.publish(Later::default());
-            });
-            let there = shared.clone();
-            let waker = thread::spawn(move || {
-                there.1.store(true, Ordering::Relaxed);
-                there.0.unpark();
-            });
-            while !shared.1.load(Ordering::Relaxed) {
-                shared.0.park(None); // a model that sleeps for ever has failed
-            }
-            maker.join().unwrap();
-            waker.join().unwrap();
-        });
+        race(|_| {});
     }
 
     /// The same for a sleeper that knows the driver already, while its maker has not got round to waking anybody.
@@ -153,25 +159,10 @@ mod tests {
     // + ``
     #[test]
     fn model_a_wake_up_races_with_one_who_knows_the_driver() {
-        prim::model(|| {
-            let shared = Arc::new((Switch::<Later>::new(), AtomicBool::new(false)));
-            let there = shared.clone();
-            let maker = thread::spawn(move || {
-                there.0.publish(Later::default());
-            });
-            let there = shared.clone();
-            let waker = thread::spawn(move || {
-                there.1.store(true, Ordering::Relaxed);
-                there.0.unpark();
-            });
-            while shared.0.get().is_none() {
+        race(|switch| {
+            while switch.get().is_none() {
                 thread::yield_now();
             }
-            while !shared.1.load(Ordering::Relaxed) {
-                shared.0.park(None); // a model that sleeps for ever has failed
-            }
-            maker.join().unwrap();
-            waker.join().unwrap();
         });
     }
 }

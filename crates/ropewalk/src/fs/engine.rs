@@ -29,7 +29,7 @@ use std::panic::Location;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 /// An operation under way: a future of its result (EN2).
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl<T> Future for Op<T> {
             }
             #[cfg(target_os = "linux")]
             By::Kernel(flight, finish) => {
-                let landing = ready!(Pin::new(flight).poll(cx))?;
+                let landing = std::task::ready!(Pin::new(flight).poll(cx))?;
                 Poll::Ready(finish.take().expect("it is polled to its end once")(landing))
             }
         }

@@ -132,40 +132,14 @@ pub trait AsyncReadExt: AsyncRead {
 
 impl<R: AsyncRead + ?Sized> AsyncReadExt for R {}
 
-/// Future of [`AsyncReadExt::read`].
-#[derive(Debug)]
-#[must_use = "futures do nothing unless awaited"]
-pub struct Read<'a, R: ?Sized> {
-    reader: &'a mut R,
-    buf: &'a mut [u8],
+one_call! {
+    /// Future of [`AsyncReadExt::read`].
+    Read: AsyncRead, reader, buf: &'a mut [u8] => poll_read, usize
 }
 
-impl<R: AsyncRead + Unpin + ?Sized> Future for Read<'_, R> {
-    type Output = Result<usize>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        ready!(poll_proceed(cx));
-        Pin::new(&mut *this.reader).poll_read(cx, this.buf)
-    }
-}
-
-/// Future of [`AsyncReadExt::read_vectored`].
-#[derive(Debug)]
-#[must_use = "futures do nothing unless awaited"]
-pub struct ReadVectored<'a, R: ?Sized> {
-    reader: &'a mut R,
-    bufs: &'a mut [IoSliceMut<'a>],
-}
-
-impl<R: AsyncRead + Unpin + ?Sized> Future for ReadVectored<'_, R> {
-    type Output = Result<usize>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        ready!(poll_proceed(cx));
-        Pin::new(&mut *this.reader).poll_read_vectored(cx, this.bufs)
-    }
+one_call! {
+    /// Future of [`AsyncReadExt::read_vectored`].
+    ReadVectored: AsyncRead, reader, bufs: &'a mut [IoSliceMut<'a>] => poll_read_vectored, usize
 }
 
 /// Future of [`AsyncReadExt::read_exact`].

@@ -63,20 +63,7 @@ pub trait AsyncSeekExt: AsyncSeek {
 
 impl<S: AsyncSeek + ?Sized> AsyncSeekExt for S {}
 
-/// Future of [`AsyncSeekExt::seek`].
-#[derive(Debug)]
-#[must_use = "futures do nothing unless awaited"]
-pub struct Seek<'a, S: ?Sized> {
-    seeker: &'a mut S,
-    position: SeekFrom,
-}
-
-impl<S: AsyncSeek + Unpin + ?Sized> Future for Seek<'_, S> {
-    type Output = Result<u64>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        ready!(poll_proceed(cx));
-        Pin::new(&mut *this.seeker).poll_seek(cx, this.position)
-    }
+one_call! {
+    /// Future of [`AsyncSeekExt::seek`].
+    Seek: AsyncSeek, seeker, position: SeekFrom => poll_seek, u64
 }

@@ -90,40 +90,14 @@ pub trait AsyncWriteExt: AsyncWrite {
 
 impl<W: AsyncWrite + ?Sized> AsyncWriteExt for W {}
 
-/// Future of [`AsyncWriteExt::write`].
-#[derive(Debug)]
-#[must_use = "futures do nothing unless awaited"]
-pub struct Write<'a, W: ?Sized> {
-    writer: &'a mut W,
-    buf: &'a [u8],
+one_call! {
+    /// Future of [`AsyncWriteExt::write`].
+    Write: AsyncWrite, writer, buf: &'a [u8] => poll_write, usize
 }
 
-impl<W: AsyncWrite + Unpin + ?Sized> Future for Write<'_, W> {
-    type Output = Result<usize>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        ready!(poll_proceed(cx));
-        Pin::new(&mut *this.writer).poll_write(cx, this.buf)
-    }
-}
-
-/// Future of [`AsyncWriteExt::write_vectored`].
-#[derive(Debug)]
-#[must_use = "futures do nothing unless awaited"]
-pub struct WriteVectored<'a, W: ?Sized> {
-    writer: &'a mut W,
-    bufs: &'a [IoSlice<'a>],
-}
-
-impl<W: AsyncWrite + Unpin + ?Sized> Future for WriteVectored<'_, W> {
-    type Output = Result<usize>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        ready!(poll_proceed(cx));
-        Pin::new(&mut *this.writer).poll_write_vectored(cx, this.bufs)
-    }
+one_call! {
+    /// Future of [`AsyncWriteExt::write_vectored`].
+    WriteVectored: AsyncWrite, writer, bufs: &'a [IoSlice<'a>] => poll_write_vectored, usize
 }
 
 /// Future of [`AsyncWriteExt::write_all`].
@@ -155,34 +129,12 @@ pub(super) fn takes_no_more(written: usize, wanted: usize) -> Error {
     Error::new(ErrorKind::WriteZero, format!("the writer took {written} of {wanted} bytes and takes no more"))
 }
 
-/// Future of [`AsyncWriteExt::flush`].
-#[derive(Debug)]
-#[must_use = "futures do nothing unless awaited"]
-pub struct Flush<'a, W: ?Sized> {
-    writer: &'a mut W,
+one_call! {
+    /// Future of [`AsyncWriteExt::flush`].
+    Flush: AsyncWrite, writer => poll_flush, ()
 }
 
-impl<W: AsyncWrite + Unpin + ?Sized> Future for Flush<'_, W> {
-    type Output = Result<()>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        ready!(poll_proceed(cx));
-        Pin::new(&mut *self.writer).poll_flush(cx)
-    }
-}
-
-/// Future of [`AsyncWriteExt::close`].
-#[derive(Debug)]
-#[must_use = "futures do nothing unless awaited"]
-pub struct Close<'a, W: ?Sized> {
-    writer: &'a mut W,
-}
-
-impl<W: AsyncWrite + Unpin + ?Sized> Future for Close<'_, W> {
-    type Output = Result<()>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        ready!(poll_proceed(cx));
-        Pin::new(&mut *self.writer).poll_close(cx)
-    }
+one_call! {
+    /// Future of [`AsyncWriteExt::close`].
+    Close: AsyncWrite, writer => poll_close, ()
 }

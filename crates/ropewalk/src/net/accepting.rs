@@ -1,10 +1,11 @@
 //! Accepting when there is nothing left to accept with.
 
+use crate::drive::io::{Direction, Interest, Moored};
 use crate::time::sleep;
 use ropewalk_core::prim::real::{AtomicU32, Ordering::Relaxed};
 use rustix::io::Errno;
-use std::future::Future;
 use std::io;
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// How long `accept` rests after the first error for want of descriptors or memory; then twice as long each time, at most
@@ -18,12 +19,19 @@ const MOST: u32 = 8;
 pub(super) struct Rest(AtomicU32);
 
 impl Rest {
-    pub(super) async fn accept<R>(&self, accept: impl Future<Output = io::Result<R>>) -> io::Result<R> {
+    /// Waits for a connection, which is watched by the driver of its listener.
+    pub(super) async fn accept<L: AsFd, S: AsFd, A>(
+        &self,
+        listener: &Moored<L>,
+        accept: impl Fn(&L) -> io::Result<(S, A)>,
+    ) -> io::Result<(Moored<S>, A)> {
         let tired = self.0.load(Relaxed);
         if tired > 0 {
             sleep(REST * (1 << (tired - 1).min(MOST))).await;
         }
-        let accepted = accept.await;
+        let accepted = listener.registration().io(Direction::Read, || accept(listener.file())).await;
+        let accepted =
+            accepted.and_then(|(stream, from)| Ok((listener.beside(stream, Interest::BOTH)?, from)));
         match &accepted {
             Err(error) if is_exhaustion(error) => drop(self.0.fetch_add(1, Relaxed)),
             _ if tired > 0 => self.0.store(0, Relaxed),

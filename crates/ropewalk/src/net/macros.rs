@@ -62,6 +62,30 @@ macro_rules! waits_for_readiness {
     };
 }
 
+/// From the standard library's type and back, for types with `from_std` and `into_std`; and shown as that one.
+macro_rules! is_of_std {
+    ($type:ty, $std:ty) => {
+        impl TryFrom<$std> for $type {
+            type Error = std::io::Error;
+            fn try_from(socket: $std) -> std::io::Result<Self> {
+                Self::from_std(socket)
+            }
+        }
+
+        impl From<$type> for $std {
+            fn from(socket: $type) -> Self {
+                socket.into_std()
+            }
+        }
+
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Debug::fmt(self.io.file(), f)
+            }
+        }
+    };
+}
+
 /// Reading and writing by `&self`, for streams with a field `io: Moored<_>`.
 macro_rules! is_a_stream {
     ($type:ident) => {
@@ -160,6 +184,21 @@ macro_rules! is_a_stream {
             /// As [`try_write`](Self::try_write).
             pub fn try_write_vectored(&self, buffers: &[std::io::IoSlice<'_>]) -> std::io::Result<usize> {
                 self.io.try_write_vectored(buffers)
+            }
+
+            /// Borrows the two directions, for code that wants two values.
+            pub fn split(
+                &mut self,
+            ) -> ($crate::net::split::ReadHalf<'_, Self>, $crate::net::split::WriteHalf<'_, Self>) {
+                $crate::net::split::split(self)
+            }
+
+            /// Splits the connection into two values that can go to two tasks: see [`split`](crate::net::split). Dropping the
+            /// writing half ends writing.
+            pub fn into_split(
+                self,
+            ) -> ($crate::net::split::OwnedReadHalf<Self>, $crate::net::split::OwnedWriteHalf<Self>) {
+                $crate::net::split::into_split(self)
             }
 
             /// Closes one direction, or both. After `Write` the other side reads what was sent, and then the end. Writing

@@ -32,6 +32,23 @@ pub async fn lookup_host(host: impl ToSocketAddrs) -> io::Result<Vec<SocketAddr>
     host.to_socket_addrs().await
 }
 
+/// What `of` makes of the first address that it does not refuse. The error names the last one, or is `nothing`.
+pub(super) async fn first_to_be_had<R>(
+    address: impl ToSocketAddrs,
+    doing: &str,
+    nothing: &'static str,
+    mut of: impl FnMut(SocketAddr) -> io::Result<R>,
+) -> io::Result<R> {
+    let mut refused = None;
+    for address in address.to_socket_addrs().await? {
+        match of(address) {
+            Ok(had) => return Ok(had),
+            Err(error) => refused = Some(super::named(doing, address, error)),
+        }
+    }
+    Err(refused.unwrap_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, nothing)))
+}
+
 async fn ask(host: String, port: Option<u16>) -> io::Result<Vec<SocketAddr>> {
     let asked = host.clone();
     let found = spawn_blocking(move || {

@@ -1,4 +1,16 @@
 //! The two halves of a stream, borrowed or shared.
+//!
+//! ```
+//! use ropewalk::net::{TcpListener, TcpStream};
+//! # ropewalk::block_on(async {
+//! let listener = TcpListener::bind("127.0.0.1:0").await?;
+//! let (read, write) = TcpStream::connect(listener.local_addr()?).await?.into_split();
+//! let stream = read.reunite(write).expect("two halves of one stream");
+//! # drop(stream);
+//! # Ok::<(), std::io::Error>(())
+//! # })?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 use super::TcpStream;
 use super::unix::UnixStream;

@@ -1,8 +1,8 @@
 //! UDP.
 
-use super::{ToSocketAddrs, named};
+use super::named;
+use super::resolve::{ToSocketAddrs, first_to_be_had};
 use crate::drive::io::{Direction, Interest, Moored};
-use std::fmt;
 use std::io;
 use std::net::{self, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -24,21 +24,18 @@ pub struct UdpSocket {
 }
 
 waits_for_readiness!(UdpSocket);
+is_of_std!(UdpSocket, net::UdpSocket);
 
 impl UdpSocket {
     /// A socket at the first of `address`' addresses that is to be had; port 0 is any free one.
     ///
+    /// Cancel safe: it waits for the resolver only.
+    ///
     /// # Errors
     /// The name cannot be resolved, or no address is to be had; the error names the last one.
     pub async fn bind(address: impl ToSocketAddrs) -> io::Result<Self> {
-        let mut refused = None;
-        for address in address.to_socket_addrs().await? {
-            match net::UdpSocket::bind(address) {
-                Ok(socket) => return Self::from_std(socket),
-                Err(error) => refused = Some(named("binding to", address, error)),
-            }
-        }
-        Err(refused.unwrap_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no address to bind to")))
+        let bind = |at| net::UdpSocket::bind(at);
+        Self::from_std(first_to_be_had(address, "binding to", "no address to bind to", bind).await?)
     }
 
     /// Takes over a socket of the standard library and makes it non-blocking.
@@ -57,18 +54,13 @@ impl UdpSocket {
 
     /// From now on [`send`](Self::send) goes there, and only what comes from there is received.
     ///
+    /// Cancel safe: it waits for the resolver only.
+    ///
     /// # Errors
     /// The name cannot be resolved, or no address is accepted; the error names the last one.
     pub async fn connect(&self, address: impl ToSocketAddrs) -> io::Result<()> {
-        let mut refused = None;
-        for address in address.to_socket_addrs().await? {
-            match self.io.file().connect(address) {
-                Ok(()) => return Ok(()),
-                Err(error) => refused = Some(named("connecting to", address, error)),
-            }
-        }
-        Err(refused
-            .unwrap_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no address to connect to")))
+        let connect = |to| self.io.file().connect(to);
+        first_to_be_had(address, "connecting to", "no address to connect to", connect).await
     }
 
     /// Sends a datagram to the connected address. Cancel safe: it is sent or not.
@@ -218,24 +210,5 @@ impl UdpSocket {
     /// What the system says.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.io.file().take_error()
-    }
-}
-
-impl TryFrom<net::UdpSocket> for UdpSocket {
-    type Error = io::Error;
-    fn try_from(socket: net::UdpSocket) -> io::Result<Self> {
-        Self::from_std(socket)
-    }
-}
-
-impl From<UdpSocket> for net::UdpSocket {
-    fn from(socket: UdpSocket) -> Self {
-        socket.into_std()
-    }
-}
-
-impl fmt::Debug for UdpSocket {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self.io.file(), f)
     }
 }

@@ -22,6 +22,11 @@ pub type OwnedWriteHalf = super::split::OwnedWriteHalf<UnixStream>;
 use socket2::{SockAddr, Socket};
 use std::io;
 use std::path::Path;
+use std::time::Duration;
+
+/// How long to wait before asking again whether there is room in the queue of a listener, or of a socket to which one is not
+/// connected: nobody tells.
+const ROOM_IN_QUEUE: Duration = Duration::from_millis(1);
 
 /// An address by its path, or, if that begins with a NUL byte, by the abstract name that follows (Linux).
 fn address_of(path: &Path) -> io::Result<SockAddr> {

@@ -104,7 +104,12 @@ fn a_full_disk() {
         return;
     }
     // What it cannot remove, because something is mounted there for it, is removed with this one's.
-    let output = run_as_child("trouble::a_full_disk", |command| {
+    checked_by_a_child("trouble::a_full_disk", &place);
+}
+
+/// Runs a test in a process of its own, which works in `place` and says whether it could check anything.
+fn checked_by_a_child(test: &str, place: &Place) {
+    let output = run_as_child(test, |command| {
         command.env("TMPDIR", &place.0);
     });
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -181,15 +186,7 @@ fn what_is_forbidden() {
         std::mem::forget(place);
         return;
     }
-    let output = run_as_child("trouble::what_is_forbidden", |command| {
-        command.env("TMPDIR", &place.0);
-    });
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{said}{}", stderr_of(&output));
-    assert!(said.contains("checked") || said.contains("skipped"), "{said}");
-    if let Some(reason) = said.lines().find(|line| line.contains("skipped")) {
-        eprintln!("{reason}");
-    }
+    checked_by_a_child("trouble::what_is_forbidden", &place);
     // As an ordinary user it may be made readable again, as the super-user it is removed anyhow.
     let _not_needed = std::process::Command::new("chmod").args(["-R", "u+rwx"]).arg(&place.0).status();
 }

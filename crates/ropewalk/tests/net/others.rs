@@ -5,6 +5,7 @@ use ropewalk::driver::Interest;
 use ropewalk::net::{AsyncFd, UdpSocket, UnixDatagram, UnixListener, UnixStream};
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A path that nobody else uses, removed in the end.
@@ -131,6 +132,37 @@ fn unix_datagrams_wait_for_room() {
             assert_eq!(buffer[..4], number.to_ne_bytes());
         }
         sending.await.unwrap()
+    });
+}
+
+/// Another has filled the receiver's queue: nobody tells the sender, who has no message there, that there is room again. It
+/// looks for itself, but not all the time: each attempt that fails is an event.
+#[test]
+fn a_unix_datagram_gets_past_the_messages_of_others() {
+    everywhere(|| async {
+        let place = Place::new();
+        let receiver = UnixDatagram::bind(&place.0)?;
+        let other = std::os::unix::net::UnixDatagram::unbound()?;
+        other.set_nonblocking(true)?;
+        let mut queued = 0;
+        while other.send_to(b"first", &place.0).is_ok() {
+            queued += 1;
+        }
+        let sender = UnixDatagram::unbound()?;
+        let mut sending = pin!(sender.send_to(b"last", &place.0));
+        let events = || ropewalk::Handle::current().metrics().io.events;
+        let before = events();
+        let soon = ropewalk::time::timeout(std::time::Duration::from_millis(20), sending.as_mut());
+        assert!(soon.await.is_err(), "it is full, and stays so");
+        assert!(events() - before < 100, "it tried {} times", events() - before);
+        let mut buffer = [0; 8];
+        for _ in 0..queued {
+            assert_eq!(receiver.recv(&mut buffer).await?, 5);
+        }
+        let sent = ropewalk::time::timeout(std::time::Duration::from_secs(10), sending).await;
+        assert_eq!(sent.expect("there is room")?, 4);
+        assert_eq!(receiver.recv(&mut buffer).await?, 4);
+        Ok(())
     });
 }
 

@@ -19,7 +19,7 @@
 //! matters. Who cancels goes on until nobody is doomed, also on behalf of others who cancel at that moment; so when
 //! `cancel` returns, everything below is cancelled.
 
-use crate::list::{Linked, Links, List};
+use crate::list::{Links, List};
 use crate::prim::{Arc, AtomicBool, AtomicUsize, BriefGuard, BriefLock, Ordering, UnsafeCell};
 use crate::wait_queue::WaitQueue;
 use alloc::boxed::Box;
@@ -64,13 +64,7 @@ enum Place {
     Doomed,
 }
 
-// SAFETY: `links` is a field of the node that only the lists of its tree use.
-unsafe impl Linked for Node {
-    unsafe fn links(node: NonNull<Self>) -> NonNull<Links<Self>> {
-        // SAFETY: the caller passes a valid node.
-        unsafe { NonNull::new_unchecked((&raw const (*node.as_ptr()).links).cast_mut()) }
-    }
-}
+crate::linked!(Node, links);
 // SAFETY: what is not atomic in it is under the lock of its tree (CT1).
 unsafe impl Send for Node {}
 // SAFETY: as above.

@@ -106,7 +106,7 @@ impl<R: Request> Claim<R> {
     #[inline(always)]
     fn done(&mut self) -> R {
         if deadlock::IS_ON && self.stage == Stage::InLine {
-            // SAFETY: it is in the line, so it was written.
+            // SAFETY: it is in the line, so `enter` wrote it.
             unsafe { self.node.assume_init_ref() }.needs.end();
         }
         self.stage = Stage::Done;
@@ -120,20 +120,20 @@ impl<R: Request> Claim<R> {
         let polled = match self.stage {
             Stage::New => {
                 ready!(budget::poll_proceed(cx));
-                // SAFETY: the node is ours while it is not linked, and pinned if it is: this is called by `poll`.
+                // SAFETY: the node is ours while it is not linked (A3), and pinned if it is: this is called by `poll` (A5).
                 let entered = unsafe { permits.enter(&mut self.node, want, cx) };
                 if entered.is_pending() {
                     self.stage = Stage::InLine;
                 }
                 entered
             }
-            // SAFETY: it is in the line, so it was written, and it is always used with these permits (`Place`).
+            // SAFETY: it is in the line, so `enter` wrote it, and it is always used with these permits (`Place`).
             Stage::InLine => unsafe { permits.look_again(self.node.assume_init_ref(), want, cx) },
             Stage::Done => panic!("polled after it completed"),
         };
         if polled.is_pending() {
             blocked::note(R::REASON, blocked::address_of(permits));
-            // SAFETY: it is in the line, so it was written.
+            // SAFETY: it is in the line, so `enter` wrote it.
             let node = unsafe { self.node.assume_init_ref() };
             node.needs.begin(Needs::Lock(&permits.key), R::REASON, cx.waker(), self.here);
         }
@@ -177,7 +177,7 @@ impl<R: Request> Drop for Claim<R> {
         }
         let request = self.done(); // dropped at the end, also if a waker panics below
         if stage == Stage::InLine {
-            // SAFETY: it is in the line, so it was written, and it is always used with these permits (`Place`).
+            // SAFETY: it is in the line, so `enter` wrote it, and it is always used with these permits (`Place`).
             unsafe { request.place().permits().leave(self.node.assume_init_ref(), request.want()) };
         }
     }
@@ -195,7 +195,7 @@ impl Permits {
         want: usize,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Denied>> {
-        self.linger(want);
+        self.look_a_moment_longer(want);
         if self.try_take(want)? {
             return Poll::Ready(Ok(()));
         }
@@ -231,7 +231,7 @@ impl Permits {
         // SAFETY: passed on to the caller.
         let decided = unsafe { self.come(node, want, cx.waker(), None) };
         decided.unwrap_or_else(|NeedsWaker| {
-            self.linger(want);
+            self.look_a_moment_longer(want);
             let clone = cx.waker().clone(); // A7
             // SAFETY: passed on to the caller.
             unsafe { self.come(node, want, cx.waker(), Some(clone)) }.expect("it has the new waker")
@@ -260,7 +260,7 @@ impl Permits {
         if !called && self.word.take(self.word.load(), want).is_ok() {
             // The first was called and did not come: others may overtake it, and so may those behind it. It need not be
             // polled by anybody, and may even belong to the task that polls this one (a futurelock).
-            // SAFETY: it is linked in this line; it is not the first, so the line is not empty without it.
+            // SAFETY: it waits, so it is linked in this line (A4). (Not as the first, so QUEUED stays as it is.)
             let (_called, old) = unsafe { self.unlink(&mut line, NonNull::from(node)) };
             node.state.store(state::GRANTED, Ordering::Relaxed);
             drop(line);
@@ -272,7 +272,7 @@ impl Permits {
         }
         if called && self.word.come(want, line.waiters.front() == line.waiters.back(), new.is_some()) {
             line.missed = 0;
-            // SAFETY: it is linked in this line.
+            // SAFETY: it waits, so it is linked in this line (A4).
             unsafe { self.unlink(&mut line, NonNull::from(node)) };
             node.state.store(state::GRANTED, Ordering::Relaxed); // so that a panic below loses no permits
             Serve::waiting(self).run(line); // there may be more than it took
@@ -299,7 +299,7 @@ impl Permits {
         let mut line = self.line.lock();
         let outcome = node.state.load(Ordering::Relaxed); // written under the lock we hold (A4)
         if outcome == state::WAITING {
-            // SAFETY: it is linked in this line.
+            // SAFETY: it waits, so it is linked in this line (A4).
             let (called, _waker) = unsafe { self.unlink(&mut line, NonNull::from(node)) };
             self.word.leave(called, line.waiters.is_empty());
             Serve::waiting(self).run(line); // who is first now may want less

@@ -1,7 +1,7 @@
 //! A waiter as the line sees it. The invariants are numbered in `permits.rs`.
 
 use crate::deadlock::Waiting;
-use crate::list::{Linked, Links};
+use crate::list::Links;
 use crate::prim::{AtomicU32, Ordering, UnsafeCell};
 use core::ptr::NonNull;
 use core::task::Waker;
@@ -18,7 +18,7 @@ pub(super) mod state {
     pub const CLOSED: u32 = 2;
 }
 
-/// The node inside an [`Claim`](super::Claim).
+/// The node inside a [`Claim`](super::Claim).
 pub(super) struct Waiter {
     links: Links<Waiter>,
     /// Touched under the line's lock, or by the owner while the node is not linked (A3).
@@ -37,13 +37,7 @@ pub(super) struct Seat {
     pub(super) called: bool,
 }
 
-// SAFETY: `links` is a field of the node that only the line uses.
-unsafe impl Linked for Waiter {
-    unsafe fn links(node: NonNull<Self>) -> NonNull<Links<Self>> {
-        // SAFETY: the caller passes a valid node.
-        unsafe { NonNull::new_unchecked((&raw const (*node.as_ptr()).links).cast_mut()) }
-    }
-}
+crate::linked!(Waiter, links);
 // SAFETY: what is not atomic in it is shared by the rules A3 and A4; wakers may be sent.
 unsafe impl Send for Waiter {}
 // SAFETY: as above.

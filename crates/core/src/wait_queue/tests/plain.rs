@@ -1,18 +1,8 @@
 use super::*;
+use crate::kit::call;
 use core::pin::pin;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
-
-/// A waker that runs a closure.
-struct Call<F>(F);
-impl<F: Fn() + Send + Sync + 'static> Wake for Call<F> {
-    fn wake(self: Arc<Self>) {
-        (self.0)();
-    }
-}
-fn call(f: impl Fn() + Send + Sync + 'static) -> Waker {
-    Arc::new(Call(f)).into()
-}
 
 type Log = Arc<Mutex<Vec<usize>>>;
 

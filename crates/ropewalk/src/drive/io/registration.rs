@@ -69,6 +69,14 @@ impl Registration {
         IoSource::new(unsafe { BorrowedFd::borrow_raw(self.file) })
     }
 
+    /// Whether there is a driver to wait for.
+    ///
+    /// # Errors
+    /// The runtime was shut down.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        if self.readiness().look().is_over() { Err(over()) } else { Ok(()) }
+    }
+
     /// An operation would have blocked, or moved less than it could have, after `seen`: it is not ready any more.
     #[inline]
     fn clear(&self, seen: Snapshot, interest: Interest, would_block: bool) -> io::Result<()> {
@@ -345,10 +353,10 @@ impl<T: AsFd> Moored<T> {
         Ok(Self { registration, file })
     }
 
-    /// Registers `file` where another one is.
-    pub(crate) fn beside<U>(other: &Moored<U>, file: T, interest: Interest) -> io::Result<Self> {
-        let registration = other.registration.beside(file.as_fd(), interest)?;
-        Ok(Self { registration, file })
+    /// Registers `file` where this one is.
+    pub(crate) fn beside<U: AsFd>(&self, file: U, interest: Interest) -> io::Result<Moored<U>> {
+        let registration = self.registration.beside(file.as_fd(), interest)?;
+        Ok(Moored { registration, file })
     }
 
     pub(crate) fn file(&self) -> &T {

@@ -5,7 +5,7 @@ use crate::runtime::{Runtime, Timebase, nanos_of};
 use crate::sched::park::NEVER;
 use crate::sched::pool::Pool;
 use crate::{Handle, context};
-use ropewalk_core::list::{Linked, Links};
+use ropewalk_core::list::Links;
 use ropewalk_core::prim::{AtomicU32, Ordering, UnsafeCell};
 use ropewalk_core::wheel::{Deadline, Timed};
 use std::cell::Cell;
@@ -43,13 +43,7 @@ pub(super) struct Node {
     clock: u32,
 }
 
-// SAFETY: the field is the wheel's alone.
-unsafe impl Linked for Node {
-    unsafe fn links(node: NonNull<Self>) -> NonNull<Links<Self>> {
-        // SAFETY: the caller passes a valid node.
-        unsafe { NonNull::new_unchecked((&raw const (*node.as_ptr()).links).cast_mut()) }
-    }
-}
+ropewalk_core::linked!(Node, links);
 // SAFETY: the field is the wheel's alone.
 unsafe impl Timed for Node {
     unsafe fn deadline(node: NonNull<Self>) -> NonNull<Deadline> {

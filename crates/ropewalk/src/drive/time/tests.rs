@@ -4,35 +4,14 @@ use super::entry::state;
 use super::*;
 use crate::drive::Driver;
 use crate::drive::futex::FutexDriver;
+use crate::kit::Counter;
 use crate::sched::park::{Limit, NEVER, Parker, Seam};
 use ropewalk_core::prim::{self, thread};
 use std::pin::Pin;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-
-/// Counts how often it is woken. Not modelled: the models read it after joining.
-#[derive(Default)]
-struct Counter(AtomicUsize);
-
-impl Wake for Counter {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, SeqCst);
-    }
-}
-
-impl Counter {
-    fn new() -> (Arc<Self>, Waker) {
-        let counter = Arc::<Self>::default();
-        (counter.clone(), counter.into())
-    }
-
-    fn count(&self) -> usize {
-        self.0.load(SeqCst)
-    }
-}
 
 /// Nobody to tell.
 struct Silence;

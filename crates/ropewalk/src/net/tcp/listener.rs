@@ -1,15 +1,15 @@
 //! Accepting connections.
 
 use super::super::accepting::{Rest, skip_aborted};
-use super::super::{ToSocketAddrs, named};
+use super::super::resolve::{ToSocketAddrs, first_to_be_had};
 use super::{TcpSocket, TcpStream};
-use crate::drive::io::{Direction, Interest, Moored};
-use std::fmt;
+use crate::drive::io::{Interest, Moored};
 use std::io;
 use std::net::{self, SocketAddr};
 
 /// How many connections may wait to be accepted.
 const BACKLOG: u32 = 1024;
+
 /// A socket that accepts connections.
 ///
 /// Any number of tasks may accept; each connection goes to one of them. Dropping it refuses those that wait to be accepted.
@@ -19,22 +19,18 @@ pub struct TcpListener {
 }
 
 waits_for_readiness!(TcpListener);
+is_of_std!(TcpListener, net::TcpListener);
 
 impl TcpListener {
     /// Listens on the first of `address`' addresses that is to be had; port 0 is any free one. An address that was in use a
     /// moment ago can be used (`SO_REUSEADDR`); for other options see [`TcpSocket`].
     ///
+    /// Cancel safe: it waits for the resolver only.
+    ///
     /// # Errors
     /// The name cannot be resolved, or no address is to be had; the error names the last one.
     pub async fn bind(address: impl ToSocketAddrs) -> io::Result<Self> {
-        let mut refused = None;
-        for address in address.to_socket_addrs().await? {
-            match Self::bind_to(address) {
-                Ok(listener) => return Ok(listener),
-                Err(error) => refused = Some(named("listening on", address, error)),
-            }
-        }
-        Err(refused.unwrap_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no address to listen on")))
+        first_to_be_had(address, "listening on", "no address to listen on", Self::bind_to).await
     }
 
     fn bind_to(address: SocketAddr) -> io::Result<Self> {
@@ -68,12 +64,8 @@ impl TcpListener {
     /// is as good as before and the connection waits; the next call then rests first, for 2 ms and twice as long each time,
     /// so that a server that just goes on does not spin.
     pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
-        self.rest
-            .accept(async {
-                let accepted = self.io.registration().io(Direction::Read, || accept(self.io.file())).await;
-                accepted.and_then(|(stream, from)| Ok((TcpStream::accepted(&self.io, stream)?, from)))
-            })
-            .await
+        let (io, from) = self.rest.accept(&self.io, accept).await?;
+        Ok((TcpStream { io }, from))
     }
 
     /// Accepts a connection that waits, or none.
@@ -82,7 +74,7 @@ impl TcpListener {
     /// `WouldBlock` if none waits; else as [`accept`](Self::accept).
     pub fn try_accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         let (stream, from) = self.io.registration().try_io(Interest::READABLE, || accept(self.io.file()))?;
-        Ok((TcpStream::accepted(&self.io, stream)?, from))
+        Ok((TcpStream { io: self.io.beside(stream, Interest::BOTH)? }, from))
     }
 
     /// Connections, one after the other.
@@ -146,23 +138,4 @@ fn accept(listener: &net::TcpListener) -> io::Result<(net::TcpStream, SocketAddr
     let (stream, from) = skip_aborted(|| listener.accept())?;
     stream.set_nonblocking(true)?;
     Ok((stream, from))
-}
-
-impl TryFrom<net::TcpListener> for TcpListener {
-    type Error = io::Error;
-    fn try_from(listener: net::TcpListener) -> io::Result<Self> {
-        Self::from_std(listener)
-    }
-}
-
-impl From<TcpListener> for net::TcpListener {
-    fn from(listener: TcpListener) -> Self {
-        listener.into_std()
-    }
-}
-
-impl fmt::Debug for TcpListener {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self.io.file(), f)
-    }
 }

@@ -1,12 +1,9 @@
 //! A connection.
 
-use super::super::split;
 use super::super::{ToSocketAddrs, named};
 use super::eyeballs;
-use super::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::drive::io::{Direction, Interest, Moored};
 use socket2::{SockRef, TcpKeepalive};
-use std::fmt;
 use std::io;
 use std::net::{self, SocketAddr};
 use std::time::Duration;
@@ -29,6 +26,7 @@ pub struct TcpStream {
 }
 
 is_a_stream!(TcpStream);
+is_of_std!(TcpStream, net::TcpStream);
 
 impl TcpStream {
     /// Connects to the first of `address`' addresses that answers, trying them as RFC 8305 ("Happy Eyeballs") says: IPv6 and
@@ -61,10 +59,6 @@ impl TcpStream {
         Ok(stream)
     }
 
-    pub(super) fn accepted<L>(listener: &Moored<L>, stream: net::TcpStream) -> io::Result<Self> {
-        Ok(Self { io: Moored::beside(listener, stream, Interest::BOTH)? })
-    }
-
     /// Takes over a connection of the standard library and makes it non-blocking.
     ///
     /// # Errors
@@ -86,28 +80,6 @@ impl TcpStream {
     /// As [`read`](Self::read).
     pub async fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.io.registration().io(Direction::Read, || self.io.file().peek(buffer)).await
-    }
-
-    /// Borrows the two directions, for code that wants two values.
-    pub fn split(&mut self) -> (ReadHalf<'_>, WriteHalf<'_>) {
-        split::split(self)
-    }
-
-    /// Splits the connection into two values that can go to two tasks. Dropping the writing half ends writing.
-    ///
-    /// ```
-    /// use ropewalk::net::{TcpListener, TcpStream};
-    /// # ropewalk::block_on(async {
-    /// let listener = TcpListener::bind("127.0.0.1:0").await?;
-    /// let (read, write) = TcpStream::connect(listener.local_addr()?).await?.into_split();
-    /// let stream = read.reunite(write).expect("two halves of one stream");
-    /// # drop(stream);
-    /// # Ok::<(), std::io::Error>(())
-    /// # })?;
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
-    pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
-        split::into_split(self)
     }
 
     /// The address on this side.
@@ -195,24 +167,5 @@ impl TcpStream {
     /// What the system says.
     pub fn ttl(&self) -> io::Result<u32> {
         self.io.file().ttl()
-    }
-}
-
-impl TryFrom<net::TcpStream> for TcpStream {
-    type Error = io::Error;
-    fn try_from(stream: net::TcpStream) -> io::Result<Self> {
-        Self::from_std(stream)
-    }
-}
-
-impl From<TcpStream> for net::TcpStream {
-    fn from(stream: TcpStream) -> Self {
-        stream.into_std()
-    }
-}
-
-impl fmt::Debug for TcpStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self.io.file(), f)
     }
 }

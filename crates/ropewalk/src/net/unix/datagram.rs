@@ -3,11 +3,18 @@
 use super::super::named;
 use super::SocketAddr;
 use crate::drive::io::{Direction, Interest, Moored};
-use std::fmt;
+use crate::time::sleep;
+use ropewalk_core::budget::poll_proceed;
+use std::future::poll_fn;
 use std::io;
 use std::net::Shutdown;
 use std::os::unix::net;
 use std::path::Path;
+use std::time::Duration;
+
+/// How long a message waits for room at a socket to which this one is not connected; then twice as long each time, up to
+/// [`ROOM_IN_QUEUE`](super::ROOM_IN_QUEUE).
+const FIRST_REST: Duration = Duration::from_micros(50);
 
 /// A Unix datagram socket: messages keep their bounds and their order, and are not lost.
 ///
@@ -29,6 +36,7 @@ pub struct UnixDatagram {
 }
 
 waits_for_readiness!(UnixDatagram);
+is_of_std!(UnixDatagram, net::UnixDatagram);
 
 impl UnixDatagram {
     /// A socket at a path; one that begins with a NUL byte is an abstract name (Linux). The file stays when it is dropped.
@@ -93,16 +101,33 @@ impl UnixDatagram {
         self.io.registration().io(Direction::Write, || self.io.file().send(bytes)).await
     }
 
-    /// Sends a message to the socket at `path`. Cancel safe: it is sent or not.
+    /// Sends a message to the socket at `path`. Cancel safe: it is sent or not. If there is no room at that socket, it is
+    /// tried again, up to a thousand times a second; [`connect`](Self::connect) and [`send`](Self::send) wait instead.
     ///
     /// # Errors
     /// What the system says; the error names the path.
     pub async fn send_to(&self, bytes: &[u8], path: impl AsRef<Path>) -> io::Result<usize> {
         let path = path.as_ref();
         let to = super::address_of(path)?;
-        let send = || socket2::SockRef::from(self.io.file()).send_to(bytes, &to);
-        let sent = self.io.registration().io(Direction::Write, send).await;
+        let sent = self.send_when_there_is_room(bytes, &to).await;
         sent.map_err(|error| named("sending to", path.display(), error))
+    }
+
+    /// Nobody tells a socket that is not connected when there is room at another one. And each attempt that fails gives back
+    /// the memory of its message, which the system reports as room *here*: who waits for that tries without a pause. So it
+    /// rests between two attempts.
+    async fn send_when_there_is_room(&self, bytes: &[u8], to: &socket2::SockAddr) -> io::Result<usize> {
+        poll_fn(poll_proceed).await;
+        let mut rest = FIRST_REST;
+        loop {
+            self.io.registration().check()?;
+            match socket2::SockRef::from(self.io.file()).send_to(bytes, to) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(rest).await,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                sent => return sent,
+            }
+            rest = (2 * rest).min(super::ROOM_IN_QUEUE);
+        }
     }
 
     /// Receives a message; what does not fit into `buffer` is lost. Cancel safe: if it was not completed, none was taken.
@@ -159,24 +184,5 @@ impl UnixDatagram {
     /// What the system says.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.io.file().shutdown(how)
-    }
-}
-
-impl TryFrom<net::UnixDatagram> for UnixDatagram {
-    type Error = io::Error;
-    fn try_from(socket: net::UnixDatagram) -> io::Result<Self> {
-        Self::from_std(socket)
-    }
-}
-
-impl From<UnixDatagram> for net::UnixDatagram {
-    fn from(socket: UnixDatagram) -> Self {
-        socket.into_std()
-    }
-}
-
-impl fmt::Debug for UnixDatagram {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self.io.file(), f)
     }
 }

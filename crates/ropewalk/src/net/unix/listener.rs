@@ -3,8 +3,7 @@
 use super::super::accepting::{Rest, skip_aborted};
 use super::super::named;
 use super::{SocketAddr, UnixStream};
-use crate::drive::io::{Direction, Interest, Moored};
-use std::fmt;
+use crate::drive::io::{Interest, Moored};
 use std::io;
 use std::os::unix::net;
 use std::path::Path;
@@ -21,6 +20,7 @@ pub struct UnixListener {
 }
 
 waits_for_readiness!(UnixListener);
+is_of_std!(UnixListener, net::UnixListener);
 
 impl UnixListener {
     /// Listens at a path; one that begins with a NUL byte is an abstract name (Linux), which is gone with the listener.
@@ -68,12 +68,8 @@ impl UnixListener {
     /// # Errors
     /// As [`TcpListener::accept`](crate::net::TcpListener::accept).
     pub async fn accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
-        self.rest
-            .accept(async {
-                let accepted = self.io.registration().io(Direction::Read, || accept(self.io.file())).await;
-                accepted.and_then(|(stream, from)| Ok((UnixStream::accepted(&self.io, stream)?, from)))
-            })
-            .await
+        let (io, from) = self.rest.accept(&self.io, accept).await?;
+        Ok((UnixStream { io }, from))
     }
 
     /// The address it listens on.
@@ -89,23 +85,4 @@ fn accept(listener: &net::UnixListener) -> io::Result<(net::UnixStream, SocketAd
     let (stream, from) = skip_aborted(|| listener.accept())?;
     stream.set_nonblocking(true)?;
     Ok((stream, from))
-}
-
-impl TryFrom<net::UnixListener> for UnixListener {
-    type Error = io::Error;
-    fn try_from(listener: net::UnixListener) -> io::Result<Self> {
-        Self::from_std(listener)
-    }
-}
-
-impl From<UnixListener> for net::UnixListener {
-    fn from(listener: UnixListener) -> Self {
-        listener.into_std()
-    }
-}
-
-impl fmt::Debug for UnixListener {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self.io.file(), f)
-    }
 }

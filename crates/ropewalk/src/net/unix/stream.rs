@@ -1,18 +1,13 @@
 //! A connection on this machine.
 
-use super::super::{named, split};
-use super::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, SocketAddr, WriteHalf};
+use super::super::named;
+use super::SocketAddr;
 use crate::drive::io::{Interest, Moored};
 use crate::time::sleep;
 use socket2::SockAddr;
-use std::fmt;
 use std::io;
 use std::os::unix::net;
 use std::path::Path;
-use std::time::Duration;
-
-/// How long a connection waits before it asks again whether there is room in the listener's queue: nobody tells.
-const ROOM_IN_QUEUE: Duration = Duration::from_millis(1);
 
 /// A Unix connection.
 ///
@@ -36,6 +31,7 @@ pub struct UnixStream {
 }
 
 is_a_stream!(UnixStream);
+is_of_std!(UnixStream, net::UnixStream);
 
 /// Who is on the other side of a [`UnixStream`], as of when it connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +74,7 @@ impl UnixStream {
         loop {
             match socket.connect(to) {
                 Ok(()) => return Self::registered(socket.into()),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(ROOM_IN_QUEUE).await,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(super::ROOM_IN_QUEUE).await,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
@@ -87,10 +83,6 @@ impl UnixStream {
 
     fn registered(stream: net::UnixStream) -> io::Result<Self> {
         Ok(Self { io: Moored::new(stream, Interest::BOTH)? })
-    }
-
-    pub(super) fn accepted<L>(listener: &Moored<L>, stream: net::UnixStream) -> io::Result<Self> {
-        Ok(Self { io: Moored::beside(listener, stream, Interest::BOTH)? })
     }
 
     /// Two that are connected to each other.
@@ -114,16 +106,6 @@ impl UnixStream {
     /// Gives the connection to the standard library. It stays non-blocking.
     pub fn into_std(self) -> net::UnixStream {
         self.io.into_file()
-    }
-
-    /// Borrows the two directions, for code that wants two values.
-    pub fn split(&mut self) -> (ReadHalf<'_>, WriteHalf<'_>) {
-        split::split(self)
-    }
-
-    /// Splits the connection into two values that can go to two tasks. Dropping the writing half ends writing.
-    pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
-        split::into_split(self)
     }
 
     /// The address on this side.
@@ -164,23 +146,4 @@ fn credentials(stream: &net::UnixStream) -> io::Result<PeerCredentials> {
 #[cfg(not(target_os = "linux"))]
 fn credentials(_: &net::UnixStream) -> io::Result<PeerCredentials> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "peer credentials are known on Linux only"))
-}
-
-impl TryFrom<net::UnixStream> for UnixStream {
-    type Error = io::Error;
-    fn try_from(stream: net::UnixStream) -> io::Result<Self> {
-        Self::from_std(stream)
-    }
-}
-
-impl From<UnixStream> for net::UnixStream {
-    fn from(stream: UnixStream) -> Self {
-        stream.into_std()
-    }
-}
-
-impl fmt::Debug for UnixStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self.io.file(), f)
-    }
 }

@@ -52,7 +52,7 @@
 //! wake-up, which costs more than the job may take.
 
 use super::super::park::ThreadParker;
-use ropewalk_core::list::{Linked, Links, List};
+use ropewalk_core::list::{Links, List};
 use ropewalk_core::prim::real::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 use ropewalk_core::prim::{Lock, LockGuard};
 use std::ptr::{NonNull, null_mut};
@@ -76,13 +76,7 @@ impl<J> Slip<J> {
     }
 }
 
-// SAFETY: `links` is a field of its own, used by the desk's lists only.
-unsafe impl<J> Linked for Slip<J> {
-    unsafe fn links(slip: NonNull<Self>) -> NonNull<Links<Self>> {
-        // SAFETY: the caller passes a valid slip.
-        unsafe { NonNull::new_unchecked((&raw const (*slip.as_ptr()).links).cast_mut()) }
-    }
-}
+ropewalk_core::linked!(Slip<J>, links, J);
 
 /// A thread's place: what job it has, and where it waits for one.
 pub(crate) struct Seat<J> {

@@ -13,7 +13,7 @@ const ENTRIES: u32 = 256;
 const COMPLETIONS: u32 = 4096;
 
 /// The operations that the driver uses.
-const NEEDED: [(u8, &str); 9] = [
+const NEEDED: [(u8, &str); 8] = [
     (opcode::Nop::CODE, "NOP"),
     (opcode::PollAdd::CODE, "POLL_ADD"),
     (opcode::PollRemove::CODE, "POLL_REMOVE"),
@@ -22,7 +22,6 @@ const NEEDED: [(u8, &str); 9] = [
     (opcode::Write::CODE, "WRITE"),
     (opcode::Fsync::CODE, "FSYNC"),
     (opcode::OpenAt::CODE, "OPENAT"),
-    (opcode::Close::CODE, "CLOSE"),
 ];
 
 /// A ring that can do all that is needed.
