@@ -13,7 +13,7 @@
 //! the others complete in that time. Then it is back, on trial: after [`TRIAL`], or when it suspects again, it knows how many
 //! all of them completed since. If those were not [`GAIN`] times as many per second, it goes for twice as long as the last
 //! time, up to [`LONGEST`]. If they were, one more worker is worth it, and there is no new test before [`PATIENCE`] is over. So a
-//! wrong suspicion costs a worker a hundredth of its time.
+//! wrong suspicion costs a worker a two-hundredth of its time.
 //!
 //! To everybody else standing aside looks like one long poll: the worker is neither asleep nor searching, so nobody relies
 //! on it, and the proof of the sleep protocol need not mention it. What else keeps it from doing harm:
