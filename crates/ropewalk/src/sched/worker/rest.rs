@@ -93,6 +93,9 @@ impl Worker {
         self.station.counters.parks.bump();
         self.station.parker.park(&self.pool.seam, || self.pool.limit());
         self.look_next(); // it may have been a deadline
+        if !self.pool.injector.is_empty() {
+            self.until_look.set(1); // it was called for a task, which comes first: a look at everything takes its time
+        }
         self.station.counters.wakes.bump();
         if let Some(hook) = &hooks.on_thread_unpark {
             hook();
