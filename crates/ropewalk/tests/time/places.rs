@@ -1,7 +1,7 @@
 //! Where the future is, and what becomes of the worker or the runtime that has its timer.
 
 use super::kit::{RuntimeKind, guarded, on_every_kind, strand_in, until};
-use super::{Counter, poll_with};
+use super::{Counter, pending, poll_with};
 use ropewalk::time::{Instant, sleep, sleep_until, timeout};
 use ropewalk::{Runtime, Wait, spawn_local};
 use std::pin::Pin;
@@ -37,11 +37,7 @@ fn a_future_that_moves_keeps_its_timer() {
         assert!(driven.unwrap().elapsed() >= 2 * MS);
         assert!(old.count() <= 1, "the task that polled last is woken");
         assert_eq!(handle.metrics().pools[0].timers, 0);
-        let thread = std::thread::spawn(|| {
-            let mut nap = Box::pin(sleep(MS));
-            assert!(poll_with(nap.as_mut(), Waker::noop()).is_pending());
-            nap
-        });
+        let thread = std::thread::spawn(|| pending(MS, Waker::noop()));
         thread.join().unwrap().wait();
     });
 }
@@ -52,12 +48,8 @@ fn a_forgotten_sleep_fires_or_is_told_when_its_runtime_ends() {
         let runtime = kind.build();
         let ((soon, waker), (never, other)) = (Counter::new(), Counter::new());
         runtime.block_on(async {
-            let mut nap = Box::pin(sleep(MS));
-            assert!(poll_with(nap.as_mut(), &waker).is_pending());
-            std::mem::forget(nap);
-            let mut nap = Box::pin(sleep(HOUR));
-            assert!(poll_with(nap.as_mut(), &other).is_pending());
-            std::mem::forget(nap);
+            std::mem::forget(pending(MS, &waker));
+            std::mem::forget(pending(HOUR, &other));
             while soon.count() == 0 {
                 sleep(MS).await;
             }
@@ -75,11 +67,8 @@ fn a_sleep_goes_on_when_its_runtime_is_gone() {
         for kind in [RuntimeKind::Threads(2), RuntimeKind::Caller] {
             let runtime = kind.build();
             let from = std::time::Instant::now();
-            let task = runtime.spawn(async {
-                let mut naps: Vec<_> = (0..100).map(|_| Box::pin(sleep(5 * MS))).collect();
-                naps.iter_mut().for_each(|nap| assert!(poll_with(nap.as_mut(), Waker::noop()).is_pending()));
-                naps
-            });
+            let task =
+                runtime.spawn(async { (0..100).map(|_| pending(5 * MS, Waker::noop())).collect::<Vec<_>>() });
             let naps = runtime.block_on(task).unwrap();
             let unpolled = runtime.block_on(async { sleep(5 * MS) });
             drop(runtime);
@@ -110,8 +99,7 @@ fn the_timers_of_a_stuck_worker_fire_by_another_hand() {
                 let stuck = runtime.spawn(async move {
                     sleep(Duration::from_micros(100 * u64::from(round % 7))).await;
                     let (tell, told) = channel();
-                    let mut nap = Box::pin(sleep(Duration::from_micros(300)));
-                    assert!(poll_with(nap.as_mut(), &Waker::from(Arc::new(Tell(tell)))).is_pending());
+                    let _nap = pending(Duration::from_micros(300), &Waker::from(Arc::new(Tell(tell))));
                     told.recv().unwrap();
                 });
                 runtime.block_on(stuck).unwrap();

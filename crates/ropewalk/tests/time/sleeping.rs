@@ -1,7 +1,7 @@
 //! Sleeps and timeouts by themselves.
 
 use super::kit::{KINDS, RuntimeKind, guarded, on_every_kind};
-use super::{Counter, poll_with};
+use super::{Counter, pending, poll_with};
 use ropewalk::time::{Elapsed, Instant, Sleep, sleep, sleep_until, timeout, timeout_at};
 use ropewalk::{Wait, block_on, spawn};
 use std::pin::{Pin, pin};
@@ -110,10 +110,9 @@ fn reset_moves_it_both_ways_and_revives_it() {
                 ropewalk::yield_now().await;
             }
             assert_eq!(poll_with(nap.as_mut(), &waker), Poll::Ready(()));
-            nap.as_mut().reset(Instant::now() + MS);
-            assert!(poll_with(nap.as_mut(), &waker).is_pending());
+            let mut nap = pending(200 * MS, &waker);
             nap.as_mut().reset(Instant::now() + hour); // later, while it waits
-            sleep(3 * MS).await;
+            sleep(250 * MS).await;
             assert!(poll_with(nap.as_mut(), &waker).is_pending());
             assert_eq!(counter.count(), 1);
         });
