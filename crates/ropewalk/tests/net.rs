@@ -5,6 +5,8 @@
 mod basics;
 #[path = "net/cancel.rs"]
 mod cancel;
+#[path = "kit/mod.rs"]
+mod common;
 #[path = "net/connecting.rs"]
 mod connecting;
 #[path = "net/driver.rs"]

@@ -153,8 +153,10 @@ fn called_back_on_the_way_out() {
         let (runtime, pool) = with_pool(2);
         for round in 0..300 {
             let retired = pool.resize(1).unwrap();
-            for _ in 0..round % 60 {
-                std::thread::yield_now(); // so that it is caught at another point each time
+            // So that it is caught at another point each time. On a busy machine each yield costs the slices of all others.
+            (0..round % 60 * 50).for_each(|_| std::hint::spin_loop());
+            if round % 2 == 0 {
+                std::thread::yield_now();
             }
             let back = pool.resize(2).unwrap();
             assert_eq!(pool.metrics().active, 2);

@@ -149,20 +149,23 @@ fn many_at_once() {
     on_every_kind(|kind| {
         let runtime = kind.build();
         let order = Arc::new(Mutex::new(Vec::new()));
-        let gates: Vec<_> = (0..MANY).map(|_| Gate::new()).collect();
+        let gates: Vec<_> = (0..MANY).map(|_| (Gate::new(), Gate::new())).collect();
         let tasks: Vec<_> = (0..MANY)
             .map(|number| {
-                let (passed, order) = (gates[number].passed(), order.clone());
+                let (passed, goes_on) = (gates[number].0.passed(), gates[number].1.clone());
+                let order = order.clone();
                 runtime.spawn(async move {
                     passed.wait();
                     order.lock().unwrap().push(number);
+                    goes_on.open();
                 })
             })
             .collect();
-        runtime.block_on(until_async("all wait", || gates.iter().all(|gate| gate.waiting() > 0)));
-        for (number, gate) in gates.iter().enumerate().rev() {
+        runtime.block_on(until_async("all wait", || gates.iter().all(|gate| gate.0.waiting() > 0)));
+        for (number, (gate, goes_on)) in gates.iter().enumerate().rev() {
             gate.open();
-            runtime.block_on(until_async("it goes on", || order.lock().unwrap().last() == Some(&number)));
+            runtime.block_on(goes_on.passed());
+            assert_eq!(order.lock().unwrap().last(), Some(&number));
         }
         tasks.into_iter().for_each(|task| runtime.block_on(task).unwrap());
         assert_eq!(order.lock().unwrap().len(), MANY);

@@ -74,7 +74,8 @@ fn given_up_at_any_time_it_is_the_old_or_the_new_and_nothing_is_left() {
             std::fs::write(place.at("settings"), version(200)).unwrap();
             let done =
                 runtime.block_on(polled(polls, fs::write_atomic(place.at("settings"), version(number))));
-            runtime.shutdown(super::kit::DEADLINE).unwrap(); // what had begun is over
+            // What had begun is over.
+            super::kit::guarded("shutdown", || runtime.shutdown(super::kit::DEADLINE)).unwrap();
             let found = assert_whole(&std::fs::read(place.at("settings")).unwrap());
             match (polls, done) {
                 (_, Some(result)) => {

@@ -205,7 +205,7 @@ fn what_was_accepted_is_written_though_the_file_is_dropped() {
         let mut file = File::create(place.at("a")).await.unwrap();
         file.write_all(b"nobody comes back for this").await.unwrap();
     });
-    runtime.shutdown(super::kit::DEADLINE).unwrap();
+    super::kit::guarded("shutdown", || runtime.shutdown(super::kit::DEADLINE)).unwrap();
     assert_eq!(std::fs::read(place.at("a")).unwrap(), b"nobody comes back for this");
 }
 

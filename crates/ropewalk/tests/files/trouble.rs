@@ -43,7 +43,7 @@ fn an_error_that_nobody_asks_for_goes_to_standard_error() {
             let mut file = File::options().write(true).open("/dev/full").await.unwrap();
             file.write_all(b"lost").await.unwrap();
         });
-        runtime.shutdown(super::kit::DEADLINE).unwrap();
+        super::kit::guarded("shutdown", || runtime.shutdown(super::kit::DEADLINE)).unwrap();
         return;
     }
     let output = run_as_child("trouble::an_error_that_nobody_asks_for_goes_to_standard_error", |_| {});

@@ -1,5 +1,6 @@
 //! The drivers and kinds of runtime that every test here runs on.
 
+pub use crate::common::guarded;
 use ropewalk::driver::IoDriverKind;
 use ropewalk::net::{TcpListener, TcpStream};
 use ropewalk::{Builder, Runtime};

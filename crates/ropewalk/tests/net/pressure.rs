@@ -51,15 +51,11 @@ fn a_writer_waits_for_a_peer_that_stopped_reading_and_goes_on_when_it_reads() {
     everywhere(|| async {
         let (writer, reader) = pair().await?;
         let mut stuffed = 0;
-        loop {
-            match writer.try_write(&[7; 65_536]) {
-                Ok(count) => stuffed += count,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error),
-            }
+        // The system may find more room a moment after it said that there is none: it grows its buffers while it moves bytes.
+        while let Ok(count) = timeout(Duration::from_millis(20), writer.write(&[7; 65_536])).await {
+            stuffed += count?;
+            assert!(stuffed < 1 << 30, "there is always room");
         }
-        let blocked = timeout(Duration::from_millis(20), writer.write(&[7])).await;
-        assert!(blocked.is_err(), "there is room after {stuffed} bytes");
         let more = ropewalk::spawn(async move {
             writer.writable().await?;
             writer.write_all(&[8; 1000]).await
