@@ -252,6 +252,26 @@ impl<T: Timed, const GRAIN: u32> Wheel<T, GRAIN> {
         }
     }
 
+    /// The same in a box. It is made there: a wheel is large, and the stack of a strand is not.
+    #[cfg(feature = "alloc")]
+    pub fn boxed() -> alloc::boxed::Box<Self> {
+        let mut memory = alloc::boxed::Box::<Self>::new_uninit();
+        let wheel = memory.as_mut_ptr();
+        // SAFETY: memory for a wheel, of which every field is written before it is taken for one.
+        unsafe {
+            let slots = (&raw mut (*wheel).slots).cast::<List<T>>();
+            (0..SLOTS).for_each(|slot| slots.add(slot).write(List::new()));
+            (&raw mut (*wheel).occupied).write([0; WORDS]);
+            (&raw mut (*wheel).far).write(List::new());
+            (&raw mut (*wheel).far_from).write(u64::MAX);
+            (&raw mut (*wheel).elapsed).write(0);
+            (&raw mut (*wheel).disorder).write(0);
+            (&raw mut (*wheel).trail).write(Trail::new());
+            (&raw mut (*wheel).len).write(0);
+            memory.assume_init()
+        }
+    }
+
     /// How many entries are registered.
     pub const fn len(&self) -> usize {
         self.len

@@ -213,6 +213,27 @@ fn many_in_one_tick_come_out_by_deadline_and_then_by_age() {
     assert!(twins.list.is_empty());
 }
 
+#[cfg(feature = "alloc")]
+#[test]
+fn one_in_a_box_is_like_any_other() {
+    let mut boxed = Wheel::<Node>::boxed();
+    assert_eq!((boxed.assert_valid(), boxed.next_deadline()), (0, None));
+    let nodes: Vec<_> = [5, 1 << 30, 1 << 45, u64::MAX]
+        .map(|_| Node { links: Links::new(), deadline: Deadline::new(), id: 0 })
+        .into_iter()
+        .map(Box::new)
+        .collect();
+    for (node, deadline) in nodes.iter().zip([5, 1 << 30, 1 << 45, u64::MAX]) {
+        // SAFETY: boxed, and freed after the wheel has given it back.
+        unsafe { boxed.register(NonNull::from(&**node), deadline) };
+    }
+    assert_eq!(boxed.assert_valid(), 4);
+    for node in &nodes {
+        assert_eq!(boxed.advance(u64::MAX), Some(NonNull::from(&**node)));
+    }
+    assert!(boxed.is_empty());
+}
+
 #[test]
 fn time_that_goes_back_brings_out_nothing() {
     let mut twins = Twins::<13>::new(1 << 40);

@@ -87,7 +87,7 @@ impl Shard {
         if inner.owner.as_ref().is_none_or(|owner| owner.clock != clock) {
             return Err(waker);
         }
-        let wheel = inner.wheel.get_or_insert_with(|| Box::new(Wheel::new()));
+        let wheel = inner.wheel.get_or_insert_with(Wheel::boxed);
         // SAFETY: the node is the caller's (S1), pinned, and stays valid until it is taken out (S4).
         unsafe {
             node.waker.with_mut(|slot| slot.write(Some(waker))); // it is None: nothing to drop
