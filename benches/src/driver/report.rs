@@ -76,7 +76,10 @@ fn verdict_table(text: &mut String, verdicts: &[Verdict]) {
 
 fn against(against: Option<Against>) -> [String; 2] {
     against.map_or_else(dashes, |against| {
-        [format!("{} {}", against.peer, number(against.figure)), against.ratio.map_or("-".into(), ratio)]
+        [
+            format!("{} {}", against.peer, number(against.figure)),
+            against.ratio.filter(|ratio| ratio.is_finite()).map_or("-".into(), ratio),
+        ]
     })
 }
 

@@ -56,7 +56,7 @@ fn judge_row(row: &'static Row, figures: &Figures) -> Verdict {
         best: best_of(row, ours, figures, Peer::is_rival),
         tokio: best_of(row, ours, figures, Peer::is_tokio),
         goal: goal(row, ours, figures),
-        floor_held: floor.and_then(|floor| floor.ratio).map(|ratio| row.better.reaches(ratio, 1.0)),
+        floor_held: floor.zip(ours).map(|(floor, ours)| row.better.reaches(ours, floor.figure)),
     }
 }
 
@@ -124,6 +124,13 @@ mod tests {
         assert_eq!(verdict.floor_held, Some(true));
         assert_eq!(of(figures(71.0), "yield_same").goal.unwrap().met, Some(false));
         assert_eq!(of(figures(401.0), "yield_same").floor_held, Some(false));
+    }
+
+    #[test]
+    fn nothing_is_not_behind_nothing() {
+        let figures =
+            Figures::default().with("idle_cpu", Peer::Ropewalk, 0.0).with("idle_cpu", Peer::TokioMt, 0.0);
+        assert_eq!(of(figures, "idle_cpu").floor_held, Some(true));
     }
 
     #[test]
