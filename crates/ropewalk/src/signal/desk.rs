@@ -96,6 +96,7 @@ impl Desk {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(_) => return,
             }
+            handler::let_pass();
             for (slot, rung) in self.slots.iter().zip(&mut rung) {
                 if slot.advance(rung) {
                     // Somebody's waker may panic; the others have been woken then, and this thread goes on.

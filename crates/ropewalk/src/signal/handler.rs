@@ -2,13 +2,17 @@
 //!
 //! # Invariants
 //!
-//! - **SG1** The handler does nothing but what a signal handler may: it changes an atomic, writes one byte to a pipe that
+//! - **SG1** The handler does nothing but what a signal handler may: it changes atomics, writes one byte to a pipe that
 //!   does not block and is never closed, and calls the handler that was there before. It leaves `errno` alone. What it
 //!   touches is in statics, or published there before it is installed, and never freed.
 //! - **SG2** It counts first and writes second. Whoever reads the byte finds the count. A full pipe is no loss: there is a
 //!   byte to be read, and it is read after the count.
 //! - **SG3** The action of a signal is changed only under the lock of its slot (`desk.rs`). What ours calls (`PLAIN`,
 //!   `WITH_INFO`) is written before ours is installed, and is a handler of the program, which lives for ever.
+//!
+//! - **SG4** Nobody is woken for a signal while its handler runs, if that does not take long. It runs on the thread's stack for
+//!   signals, and who is woken may call `std::process::exit`, which unmaps that of the main thread. (Seen: the byte was
+//!   written, the handler lost its processor, the process exited, and the handler went on without a stack.)
 //!
 //! A child between `fork` and `exec` has this handler and this pipe, too. Its counts are its own, so a byte from there
 //! wakes nobody here.
@@ -31,6 +35,20 @@ static PLAIN: [AtomicUsize; LIMIT] = [const { AtomicUsize::new(0) }; LIMIT];
 static WITH_INFO: [AtomicUsize; LIMIT] = [const { AtomicUsize::new(0) }; LIMIT];
 
 static PIPE: AtomicU32 = AtomicU32::new(u32::MAX);
+/// How many handlers run now (SG4).
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
+/// How often to look whether they are over: one that was there before ours may take long, or never return.
+const LOOKS: usize = 1000;
+
+/// Waits until no handler runs (SG4), within reason.
+pub(super) fn let_pass() {
+    for _ in 0..LOOKS {
+        if RUNNING.load(Acquire) == 0 {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
 
 /// From now on the handler counts and writes here. Called once, before it is installed (SG1).
 pub(super) fn report_to(slots: &'static [Slot; LIMIT], pipe: PipeWriter) -> io::Result<()> {
@@ -43,6 +61,7 @@ pub(super) fn report_to(slots: &'static [Slot; LIMIT], pipe: PipeWriter) -> io::
 extern "C" fn on_signal(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     // SAFETY: it is this thread's own variable.
     let before = unsafe { *errno() };
+    RUNNING.fetch_add(1, Relaxed);
     // SAFETY: there are that many slots; they were published before this was installed, and are never freed (SG1).
     unsafe { &*SLOTS.load(Acquire).add(signal as usize) }.deliver();
     let pipe = PIPE.load(Acquire) as c_int;
@@ -51,6 +70,7 @@ extern "C" fn on_signal(signal: c_int, info: *mut siginfo_t, context: *mut c_voi
     call_before(signal, info, context);
     // SAFETY: as above.
     unsafe { *errno() = before };
+    RUNNING.fetch_sub(1, Release);
 }
 
 /// Calls the handler that ours took the place of, if there was one.
