@@ -255,6 +255,7 @@ impl<T: Timed, const GRAIN: u32> Wheel<T, GRAIN> {
     /// The same in a box. It is made there: a wheel is large, and the stack of a strand is not.
     #[cfg(feature = "alloc")]
     pub fn boxed() -> alloc::boxed::Box<Self> {
+        const { assert!(GRAIN < 64) };
         let mut memory = alloc::boxed::Box::<Self>::new_uninit();
         let wheel = memory.as_mut_ptr();
         // SAFETY: memory for a wheel, of which every field is written before it is taken for one.

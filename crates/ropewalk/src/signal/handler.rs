@@ -9,7 +9,6 @@
 //!   byte to be read, and it is read after the count.
 //! - **SG3** The action of a signal is changed only under the lock of its slot (`desk.rs`). What ours calls (`PLAIN`,
 //!   `WITH_INFO`) is written before ours is installed, and is a handler of the program, which lives for ever.
-//!
 //! - **SG4** Nobody is woken for a signal while its handler runs, if that does not take long. It runs on the thread's stack for
 //!   signals, and who is woken may call `std::process::exit`, which unmaps that of the main thread. (One SIGSEGV in
 //!   a test that exits so is the reason for this; it did not come again in 2,550 runs, so the cause is inferred.)
