@@ -15,7 +15,7 @@ use crate::units::{self, Coroutines, Threads, Units};
 use ::std::ops::DerefMut;
 use ::std::sync::Arc;
 
-/// A mutex that is awaited.
+/// A mutex that is awaited: the future is the peer's own, as where somebody writes `mutex.lock().await`.
 trait Lock: Send + Sync + 'static {
     fn new() -> Self;
 

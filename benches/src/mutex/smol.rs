@@ -10,7 +10,7 @@ impl Lock for Mutex {
         Self::new(0)
     }
 
-    async fn lock(&self) -> impl DerefMut<Target = u64> + Send {
-        ::smol::lock::Mutex::lock(self).await
+    fn lock(&self) -> impl Future<Output = impl DerefMut<Target = u64> + Send> + Send {
+        ::smol::lock::Mutex::lock(self)
     }
 }

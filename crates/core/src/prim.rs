@@ -35,6 +35,21 @@ pub mod real {
     pub use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 }
 
+/// A value that each thread has for itself. Read by `with`.
+#[cfg(feature = "std")]
+macro_rules! per_thread {
+    (static $name:ident: $type:ty = $value:expr) => {
+        #[cfg(loom)]
+        loom::thread_local!(static $name: $type = $value);
+        #[cfg(all(shuttle, not(loom)))]
+        shuttle::thread_local!(static $name: $type = $value);
+        #[cfg(not(any(loom, shuttle)))]
+        std::thread_local!(static $name: $type = const { $value });
+    };
+}
+#[cfg(feature = "std")]
+pub(crate) use per_thread;
+
 /// An `UnsafeCell` whose accesses loom can check for races.
 #[cfg(loom)]
 #[derive(Debug)]

@@ -1,11 +1,13 @@
 //! Where am I: on a worker, on a plain thread inside `block_on`, or nowhere.
 //!
-//! A worker's only thread-local is one pointer; the others here serve threads that enter a runtime. Everything that
-//! belongs to a task or a strand (id, budget, handlers) lives in the worker's [`Frame`](crate::sched::worker::Frame),
-//! which is put away and brought back with the stack; so is what the stack has entered.
+//! A worker's only thread-locals are one pointer, and what is left of the budget (`ropewalk_core::budget`); the others here
+//! serve threads that enter a runtime. Everything else that belongs to a task or a strand (id, handlers) lives in the
+//! worker's [`Frame`](crate::sched::worker::Frame), which is put away and brought back with the stack; so is what the stack
+//! has entered.
 
 use crate::runtime::Handle;
 use crate::sched::worker::Worker;
+use ropewalk_core::budget;
 use std::cell::{Cell, RefCell};
 
 thread_local! {
@@ -24,16 +26,23 @@ pub(crate) fn with_worker<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {
     f(unsafe { worker.as_ref() })
 }
 
-/// Runs `f` with this thread being `worker`. What the thread had entered before does not concern the worker's tasks.
+/// Runs `f` with this thread being `worker`. What the thread had entered before does not concern the worker's tasks, and
+/// if it is in the poll of a task, that one's budget is not theirs.
 pub(crate) fn as_worker<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
-    struct Restore(*const Worker, u32);
+    struct Restore {
+        worker: *const Worker,
+        depth: u32,
+        budget: u32,
+    }
     impl Drop for Restore {
         fn drop(&mut self) {
-            WORKER.set(self.0);
-            DEPTH.set(self.1);
+            WORKER.set(self.worker);
+            DEPTH.set(self.depth);
+            budget::grant(self.budget);
         }
     }
-    let _restore = Restore(WORKER.replace(worker), DEPTH.replace(0));
+    let _restore =
+        Restore { worker: WORKER.replace(worker), depth: DEPTH.replace(0), budget: budget::grant(0) };
     f()
 }
 

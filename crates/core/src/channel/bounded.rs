@@ -48,6 +48,8 @@ pub(super) struct Ring<T> {
     mask: u64,
     /// How many values there may be: no more than slots.
     places: u64,
+    /// How many slots there are beyond that.
+    slack: u64,
 }
 
 struct Slot<T> {
@@ -105,6 +107,7 @@ impl<T> Ring<T> {
             slots: (0..slots).map(slot).collect(),
             mask: slots as u64 - 1,
             places: places as u64,
+            slack: (slots - places) as u64,
         }
     }
 
@@ -204,7 +207,7 @@ impl<T> Ring<T> {
     /// The slot that was used last, of all that must be free, has been stamped so (G2).
     #[inline(always)]
     fn has_room(&self, tail: Word) -> bool {
-        let last = tail.index() + tail.reserved() + (self.mask + 1 - self.places);
+        let last = tail.index() + tail.reserved() + self.slack;
         self.slot(last).stamp.load(Acquire) == free(last)
     }
 

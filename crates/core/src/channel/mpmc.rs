@@ -178,13 +178,15 @@ impl<T> Shared<T> {
         let owes = match &self.kind {
             Kind::Ring(ring) if value.is_some() => {
                 let Some(claim) = ring.claim_at_sight(guess) else { return false };
-                let Some(value) = value.take() else { unreachable!() };
+                // SAFETY: it was there, and nobody has taken it since.
+                let value = unsafe { value.take().unwrap_unchecked() };
                 ring.fill(&claim, value);
                 claim.owes
             }
             Kind::Blocks(blocks) if value.is_some() => {
                 let Some(claim) = blocks.claim_at_sight(guess) else { return false };
-                let Some(value) = value.take() else { unreachable!() };
+                // SAFETY: as above.
+                let value = unsafe { value.take().unwrap_unchecked() };
                 blocks.fill(&claim, value);
                 claim.owes
             }

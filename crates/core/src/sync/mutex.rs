@@ -135,7 +135,7 @@ impl<T: ?Sized> Mutex<T> {
     pub async fn lock_owned(self: Arc<Self>) -> OwnedMutexGuard<T> {
         match Claim::new(Locking(self)).await {
             Ok(Locking(mutex)) => OwnedMutexGuard::new(mutex),
-            Err(denied) => unreachable!("a mutex is never closed: {denied:?}"),
+            Err(denied) => denied.never(),
         }
     }
 
@@ -210,7 +210,7 @@ impl<'a, T: ?Sized> Future for Lock<'a, T> {
         let acquire = unsafe { self.map_unchecked_mut(|this| &mut this.0) };
         acquire.poll(cx).map(|got| match got {
             Ok(Locking(mutex)) => MutexGuard::new(mutex),
-            Err(denied) => unreachable!("a mutex is never closed: {denied:?}"),
+            Err(denied) => denied.never(),
         })
     }
 }

@@ -204,7 +204,8 @@ impl Notified<'_> {
     ///
     /// A permit that it takes is used up, even if the future is dropped without a poll: the caller was told.
     pub fn enable(self: Pin<&mut Self>) -> bool {
-        self.poll_turn(&mut Context::from_waker(Waker::noop())).is_ready()
+        let due = self.stage == Stage::New && self.notify.is_due(self.rounds);
+        self.poll_turn(&mut Context::from_waker(Waker::noop()), due).is_ready()
     }
 
     /// Polls, and gives a reason of its own if it has to wait: for primitives that are made of a [`Notify`].
@@ -215,24 +216,25 @@ impl Notified<'_> {
         reason: Reason,
         what: usize,
     ) -> Poll<()> {
-        if self.stage == Stage::New && self.notify.is_due(self.rounds) {
+        let due = self.stage == Stage::New && self.notify.is_due(self.rounds);
+        if due {
             ready!(poll_proceed(cx)); // nothing has been taken yet
         }
-        let turn = self.as_mut().poll_turn(cx);
+        let turn = self.as_mut().poll_turn(cx, due);
         if turn.is_pending() {
             blocked::note(reason, what);
         }
         turn
     }
 
-    /// A poll that asks for no budget.
+    /// A poll that asks for no budget. `due`: it is new, and need not wait, as it seems; who waits looks again.
     #[inline]
-    fn poll_turn(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll_turn(self: Pin<&mut Self>, cx: &mut Context<'_>, due: bool) -> Poll<()> {
         // SAFETY: `wait` is not moved out of here (NT5).
         let this = unsafe { self.get_unchecked_mut() };
         let (notify, rounds) = (this.notify, this.rounds);
         let over = match this.stage {
-            Stage::New if notify.is_due(rounds) => notify.has_passed(rounds) || notify.take_permit(),
+            Stage::New if due => notify.has_passed(rounds) || notify.take_permit(),
             stage => stage == Stage::Done,
         };
         // SAFETY: it is pinned with the future (NT5).

@@ -131,6 +131,16 @@ pub(super) enum Denied {
     TooMany(usize),
 }
 
+impl Denied {
+    /// A lock is never closed, and nobody wants more of it than there is. (A call where locks are taken, so that they hold
+    /// no text of a panic.)
+    #[cold]
+    #[inline(never)]
+    pub(super) fn never(self) -> ! {
+        unreachable!("permits of a lock were denied: {self:?}")
+    }
+}
+
 impl Permits {
     #[cfg(not(any(loom, shuttle)))]
     pub(super) const fn new(permits: usize) -> Self {

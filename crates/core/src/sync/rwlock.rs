@@ -179,7 +179,7 @@ impl<T: ?Sized> RwLock<T> {
 fn held<P, G>(got: Result<P, super::permits::Denied>, guard: impl FnOnce(P) -> G) -> G {
     match got {
         Ok(lock) => guard(lock),
-        Err(denied) => unreachable!("a lock is never closed: {denied:?}"),
+        Err(denied) => denied.never(),
     }
 }
 

@@ -12,6 +12,7 @@ mod foreign;
 mod handle;
 mod join;
 mod outcome;
+mod owed;
 mod raw;
 mod state;
 #[cfg(test)]
@@ -22,6 +23,7 @@ pub use family::{Family, Membership};
 pub use foreign::spawn;
 pub use handle::{AbortHandle, Runnable, TaskHandle, TaskRef};
 pub use outcome::{PanicInfo, TaskError, drop_payload};
+pub use owed::pay as pay_owed_references;
 pub use raw::Header;
 
 use alloc::string::String;

@@ -12,7 +12,7 @@
 use super::join::JoinWord;
 use super::outcome::{Outcome, PanicInfo, drop_payload};
 use super::state::{Dropped, HandleGone, Snapshot, State, Woken};
-use super::{Body, Host, Ran, Runnable, TaskId, TaskRef, waker};
+use super::{Body, Host, Ran, Runnable, TaskId, TaskRef, owed, waker};
 use crate::blocked::Reason;
 use crate::deadlock::WakerCount;
 use crate::prim::UnsafeCell;
@@ -303,15 +303,19 @@ unsafe fn run<B: Body, H: Host>(header: NonNull<Header>, yielded: &LocalCell<boo
             return cell.stop(header, before);
         }
     }
+    owed::begin(header);
     let polled = cell.poll(header, before.is_cancelled());
+    let owed = owed::end(header);
     // However the poll ended: the flag must not reach the next task.
     let yielded = yielded.replace(false);
     match polled {
         Polled::Pending => {}
         Polled::Ready(value) => {
+            state.pay(owed);
             return cell.finish(header, Ok(value));
         }
         Polled::Panicked(payload) => {
+            state.pay(owed);
             let end = if B::is_interruption(&*payload) {
                 End::Cancelled(state.load())
             } else {
@@ -322,12 +326,14 @@ unsafe fn run<B: Body, H: Host>(header: NonNull<Header>, yielded: &LocalCell<boo
     }
     let now = state.load();
     if now.is_cancelled() && !B::CANCELLED_BY_POLL {
+        state.pay(owed);
         return cell.stop(header, now);
     }
     if yielded {
+        state.pay(owed);
         return Ran::Yielded(Runnable(header));
     }
-    let before = state.suspend();
+    let before = state.suspend(owed);
     if before.is_scheduled() {
         return Ran::Woken(Runnable(header));
     }

@@ -46,7 +46,7 @@
 //!   already (`start`), and cleared by the thread that runs it.
 //! * **T3** The cell is freed by the one operation that leaves COMPLETE set with no reference. References are counted
 //!   for the handle, for wakers and for [`TaskRef`](super::TaskRef)s; a `Runnable` and a running poll need none, because
-//!   the task is not COMPLETE then.
+//!   the task is not COMPLETE then. Wakers cloned in the task's own poll are counted when it ends (`owed.rs`).
 //! * **T4** Once the join word says `Done`, the output belongs to the handle as long as HANDLE is set. `detach` and
 //!   `finish` both decide on this word, so exactly one side drops an output that nobody takes.
 //! * **T5** COMPLETE is final, and no reference is ever created from nothing after it (`try_ref` refuses): a holder that
@@ -82,7 +82,7 @@ const PARKED: usize = 1 << 13;
 const REF_SHIFT: u32 = 14;
 const REF: usize = 1 << REF_SHIFT;
 /// Half of what fits: leaked wakers abort the process long before the count could wrap.
-const REF_LIMIT: usize = (usize::MAX >> REF_SHIFT) / 2;
+const REF_LIMIT: isize = (isize::MAX >> REF_SHIFT) / 2;
 
 /// The atomic cell. Only this file knows its bits.
 pub(super) struct State(AtomicUsize);
@@ -185,9 +185,22 @@ impl State {
         }
     }
 
-    /// RUNNING -> idle, or SCHEDULED if it was woken meanwhile (the caller then owns the `Runnable`).
-    pub(super) fn suspend(&self) -> Snapshot {
-        Snapshot(self.0.fetch_sub(RUNNING, AcqRel))
+    /// RUNNING -> idle, or SCHEDULED if it was woken meanwhile (the caller then owns the `Runnable`). Pays what is `owed`
+    /// in the same step; what the word said before is told as if it had been paid then.
+    pub(super) fn suspend(&self, owed: usize) -> Snapshot {
+        let paid = owed << REF_SHIFT;
+        let before = self.0.fetch_add(paid.wrapping_sub(RUNNING), AcqRel);
+        Snapshot(before.wrapping_add(paid)).checked()
+    }
+
+    /// Counts references that are owed. The task runs.
+    pub(super) fn pay(&self, owed: usize) {
+        if owed > 0 {
+            let paid = owed << REF_SHIFT;
+            // Relaxed, as `ref_inc`: the references are here already.
+            let before = self.0.fetch_add(paid, Relaxed);
+            Snapshot(before.wrapping_add(paid)).checked();
+        }
     }
 
     /// The poll waits on a stack that is put away, or goes on. Only for those who look at it.
@@ -253,8 +266,8 @@ impl State {
         self.transition(|now| match now {
             now if now.is_complete() && now.refs() == 1 => (Woken::Free, Some(now.0 - REF)),
             now if now.is_complete() => (Woken::Nothing, Some(now.0 - REF)),
-            now if now.is_idle() => (Woken::Submit, Some((now.0 | RUNNING) - REF)),
-            now => (Woken::Nothing, Some((now.0 | SCHEDULED) - REF)),
+            now if now.is_idle() => (Woken::Submit, Some((now.0 | RUNNING).wrapping_sub(REF))),
+            now => (Woken::Nothing, Some((now.0 | SCHEDULED).wrapping_sub(REF))),
         })
     }
 
@@ -279,22 +292,20 @@ impl State {
                 }
                 return (Detached::Held, Some(now.0 - HANDLE));
             }
-            let next = Snapshot(now.0 - HANDLE - REF);
+            let next = Snapshot((now.0 - HANDLE).wrapping_sub(REF));
             (Detached::Gone(next.after_drop()), Some(next.0))
         })
     }
 
     pub(super) fn ref_inc(&self) {
-        let before = Snapshot(self.0.fetch_add(REF, Relaxed));
-        if before.refs() > REF_LIMIT {
-            too_many_references();
-        }
+        Snapshot(self.0.fetch_add(REF, Relaxed)).checked();
     }
 
     pub(super) fn ref_dec(&self) -> Dropped {
         let before = self.0.fetch_sub(REF, AcqRel);
-        debug_assert!(Snapshot(before).refs() > 0, "a reference was dropped twice");
-        Snapshot(before - REF).after_drop()
+        let owes = Snapshot(before).is_running();
+        debug_assert!(owes || Snapshot(before).refs() > 0, "a reference was dropped twice");
+        Snapshot(before.wrapping_sub(REF)).after_drop()
     }
 
     /// As [`ref_dec`](Self::ref_dec), without the read-modify-write where the caller is alone (T5).
@@ -307,7 +318,7 @@ impl State {
     pub(super) fn try_ref(&self) -> bool {
         self.transition(|now| match now.is_complete() {
             true => (false, None),
-            false => (true, Some(now.0 + REF)),
+            false => (true, Some(now.0.wrapping_add(REF))),
         })
     }
 
@@ -358,8 +369,17 @@ impl Snapshot {
     pub(super) fn priority(self) -> u8 {
         (self.0 >> PRIORITY_SHIFT & 3) as u8
     }
-    pub(super) fn refs(self) -> usize {
-        self.0 >> REF_SHIFT
+    /// How many are counted; below zero if others gave back what is owed (`owed.rs`).
+    pub(super) fn refs(self) -> isize {
+        self.0 as isize >> REF_SHIFT
+    }
+    /// The same word, if its references can be counted.
+    #[inline(always)]
+    fn checked(self) -> Self {
+        if self.refs() > REF_LIMIT {
+            too_many_references();
+        }
+        self
     }
     /// Neither queued nor running nor over: only a wake-up or a cancellation moves it on.
     pub(super) fn is_idle(self) -> bool {

@@ -1,6 +1,7 @@
 //! A task's waker: the pointer to its header, with one vtable for all tasks. Nothing here allocates.
 
 use super::TaskRef;
+use super::owed;
 use super::raw::Header;
 use super::state::Woken;
 use core::mem::ManuallyDrop;
@@ -40,7 +41,9 @@ unsafe fn header<'a>(data: *const ()) -> &'a Header {
 unsafe fn clone(data: *const ()) -> RawWaker {
     // SAFETY: see `header`.
     let header = unsafe { header(data) };
-    header.state.ref_inc();
+    if !owed::owe(data) {
+        header.state.ref_inc();
+    }
     header.wakers.add_one();
     RawWaker::new(data, &VTABLE)
 }
@@ -64,6 +67,9 @@ unsafe fn wake_by_ref(data: *const ()) {
 unsafe fn drop_waker(data: *const ()) {
     // SAFETY: see `header`.
     unsafe { header(data) }.wakers.take_one();
+    if owed::remit(data) {
+        return;
+    }
     // SAFETY: the waker's reference becomes the `TaskRef`'s.
     drop(TaskRef(unsafe { NonNull::new_unchecked(data as *mut Header) }));
 }

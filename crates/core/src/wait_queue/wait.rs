@@ -198,31 +198,34 @@ impl<'q> Wait<'q> {
         let state = self.node.state.load(Ordering::Acquire);
         match state {
             waiter_state::DONE => false,
-            waiter_state::IDLE => {
-                self.node.state.store(waiter_state::DONE, Ordering::Relaxed); // nobody else knows the node
-                false
-            }
-            _ => self.leave_from(state),
+            waiter_state::WAITING => self.leave_queue(),
+            _ => self.leave_with(state),
         }
     }
 
-    #[inline(never)]
-    fn leave_from(&self, mut state: u32) -> bool {
-        let mut waker = None; // dropped after unlocking (W6)
-        if state == waiter_state::WAITING {
-            let mut lists = self.queue.lists.lock();
-            state = self.node.state.load(Ordering::Relaxed); // it may have been chosen just before the lock was ours
-            if state == waiter_state::WAITING {
-                // SAFETY: linked under the lock that is held (W1, W2).
-                unsafe { lists.unlink(self.node()) };
-                // SAFETY: the lock is held (W1).
-                waker = self.node.waker.with_mut(|waker| unsafe { (*waker).take() });
-                self.queue.retract(&lists);
-            }
-        }
+    /// It is not linked, so it is ours (W3).
+    #[inline(always)]
+    fn leave_with(&self, state: u32) -> bool {
         self.node.state.store(waiter_state::DONE, Ordering::Relaxed);
-        drop(waker);
         state == waiter_state::CHOSEN
+    }
+
+    #[inline(never)]
+    fn leave_queue(&self) -> bool {
+        let mut waker = None; // dropped after unlocking (W6)
+        let mut lists = self.queue.lists.lock();
+        let state = self.node.state.load(Ordering::Relaxed); // it may have been chosen just before the lock was ours
+        if state == waiter_state::WAITING {
+            // SAFETY: linked under the lock that is held (W1, W2).
+            unsafe { lists.unlink(self.node()) };
+            // SAFETY: the lock is held (W1).
+            waker = self.node.waker.with_mut(|waker| unsafe { (*waker).take() });
+            self.queue.retract(&lists);
+        }
+        let unused = self.leave_with(state);
+        drop(lists);
+        drop(waker);
+        unused
     }
 
     fn node(&self) -> NonNull<Waiter> {

@@ -2,13 +2,17 @@
 
 use super::worker::Worker;
 use crate::context;
+use ropewalk_core::budget::grant;
 use std::task::{Context, Poll};
 
 /// Operations per poll. Enough that a busy task hardly notices, few enough that a poll stays in the microseconds.
-pub(crate) const BUDGET: u8 = 128;
+pub(crate) const BUDGET: u32 = 128;
 /// After so many that were used up, some ten microseconds, a worker looks at its timers: polls are long then, and their
 /// number says little about the time.
 pub(crate) const BUDGETS: u32 = 4;
+
+/// Operations of a plain thread, which has nobody to let run, between two questions.
+const PLAIN: u32 = 4096;
 
 /// Makes this runtime the one that answers the questions of `ropewalk_core::budget`.
 pub(crate) fn install() {
@@ -21,17 +25,16 @@ fn refusals() -> u32 {
 
 fn proceed(cx: &mut Context<'_>) -> Poll<()> {
     context::with_worker(|worker| match worker {
-        Some(worker) if worker.frame.current.get().is_some() => spend(worker, cx),
-        _ => Poll::Ready(()),
+        Some(worker) if worker.frame.current.get().is_some() => refuse(worker, cx),
+        _ => {
+            grant(PLAIN);
+            Poll::Ready(())
+        }
     })
 }
 
-fn spend(worker: &Worker, cx: &mut Context<'_>) -> Poll<()> {
-    let left = worker.frame.budget.get();
-    if left > 0 {
-        worker.frame.budget.set(left - 1);
-        return Poll::Ready(());
-    }
+/// The task has used up what it was granted.
+fn refuse(worker: &Worker, cx: &mut Context<'_>) -> Poll<()> {
     worker.station.counters.budget_yields.bump();
     let refusals = worker.frame.refusals.get().wrapping_add(1);
     worker.frame.refusals.set(refusals);
@@ -43,7 +46,7 @@ fn spend(worker: &Worker, cx: &mut Context<'_>) -> Poll<()> {
     if worker.go_last(cx.waker()) {
         worker.note_refusal();
     } else {
-        worker.frame.budget.set(BUDGET);
+        grant(BUDGET);
     }
     Poll::Pending
 }

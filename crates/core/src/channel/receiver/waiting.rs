@@ -111,6 +111,7 @@ impl<'a, T> Waiting<'a, T> {
     }
 
     /// Stops waiting. Returns whether it was chosen and did not notice.
+    #[inline(always)]
     fn stop(self: Pin<&mut Self>) -> bool {
         let (shared, present, seat) = self.parts();
         if *present && let Kind::Meeting(meeting) = &shared.kind {

@@ -113,17 +113,26 @@ impl<T> Future for Send<'_, T> {
     #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         ready!(budget::poll_proceed(cx));
-        let parts = self.parts();
-        if parts.seat.is_none() && parts.sender.shared.send_at_sight(parts.value, &parts.sender.tail) {
+        // SAFETY: `seat` is not moved.
+        let this = unsafe { self.get_unchecked_mut() };
+        if this.seat.is_none() && this.sender.shared.send_at_sight(&mut this.value, &this.sender.tail) {
             return Poll::Ready(Ok(()));
         }
-        parts.poll_with_care(cx)
+        // SAFETY: it is pinned, as above.
+        unsafe { Pin::new_unchecked(this) }.poll_with_care(cx)
+    }
+}
+
+impl<T> Send<'_, T> {
+    #[inline(never)]
+    fn poll_with_care(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
+        self.parts().poll_with_care(cx)
     }
 }
 
 impl<T> Parts<'_, '_, T> {
     /// There may be no room.
-    #[inline(never)]
+    #[inline(always)]
     fn poll_with_care(mut self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
         let shared: &Shared<T> = &self.sender.shared;
         let ring = match &shared.kind {

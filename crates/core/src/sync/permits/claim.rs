@@ -114,9 +114,19 @@ impl<R: Request> Claim<R> {
         unsafe { ManuallyDrop::take(&mut self.request) }
     }
 
+    /// `at_once`: it took the permits, and it is time to ask for the budget; if that is used up, they go back. The request
+    /// is still there, also when it is ready. (So the answer fits into registers.)
     #[inline(never)]
-    fn poll_slowly(&mut self, cx: &mut Context<'_>) -> Poll<Result<R, Denied>> {
+    fn poll_slowly(&mut self, at_once: bool, cx: &mut Context<'_>) -> Poll<Result<(), Denied>> {
+        assert!(self.stage != Stage::Done, "polled after it completed"); // and its request is gone
         let (permits, want) = (self.request.place().permits(), self.request.want());
+        if at_once {
+            let proceed = budget::poll_proceed(cx);
+            if proceed.is_pending() {
+                permits.release(want);
+            }
+            return proceed.map(Ok);
+        }
         let polled = match self.stage {
             Stage::New => {
                 ready!(budget::poll_proceed(cx));
@@ -128,8 +138,7 @@ impl<R: Request> Claim<R> {
                 entered
             }
             // SAFETY: it is in the line, so `enter` wrote it, and it is always used with these permits (`Place`).
-            Stage::InLine => unsafe { permits.look_again(self.node.assume_init_ref(), want, cx) },
-            Stage::Done => panic!("polled after it completed"),
+            _ => unsafe { permits.look_again(self.node.assume_init_ref(), want, cx) },
         };
         if polled.is_pending() {
             blocked::note(R::REASON, blocked::address_of(permits));
@@ -137,10 +146,7 @@ impl<R: Request> Claim<R> {
             let node = unsafe { self.node.assume_init_ref() };
             node.needs.begin(Needs::Lock(&permits.key), R::REASON, cx.waker(), self.here);
         }
-        polled.map(|outcome| {
-            let request = self.done();
-            outcome.map(|()| request)
-        })
+        polled
     }
 }
 
@@ -154,17 +160,22 @@ impl<R: Request> Future for Claim<R> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // SAFETY: nothing is moved out of it but `request`, which is not pinned.
         let this = unsafe { self.get_unchecked_mut() };
+        let mut at_once = false;
         if this.stage == Stage::New {
-            let permits = this.request.place().permits();
-            if permits.word.take(this.request.likely(), this.request.want()).is_ok() {
-                if permits.is_time_to_ask() && budget::poll_proceed(cx).is_pending() {
-                    permits.release(this.request.want());
-                    return Poll::Pending;
-                }
-                return Poll::Ready(Ok(this.done()));
+            // SAFETY: a copy, to be used instead of the request, by who is done then, or not at all. (After the exchange it
+            // would have to be read again, and that takes long.)
+            let request = ManuallyDrop::new(unsafe { core::ptr::read(&*this.request) });
+            let permits = request.place().permits();
+            at_once = permits.word.take(request.likely(), request.want()).is_ok();
+            if at_once && !permits.is_time_to_ask() {
+                this.stage = Stage::Done;
+                return Poll::Ready(Ok(ManuallyDrop::into_inner(request)));
             }
         }
-        this.poll_slowly(cx)
+        this.poll_slowly(at_once, cx).map(|outcome| {
+            let request = this.done();
+            outcome.map(|()| request)
+        })
     }
 }
 

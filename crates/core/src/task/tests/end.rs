@@ -146,7 +146,7 @@ fn model_waker_drop_against_complete() {
 // + `now if now.is_complete() && now.refs() == 1 => (Woken::Nothing,`
 //
 // mutation: the-last-wake-keeps-its-reference
-// - in crates/core/src/task/state.rs: `now => (Woken::Nothing, Some((now.0 | SCHEDULED) - REF)),`
+// - in crates/core/src/task/state.rs: `now => (Woken::Nothing, Some((now.0 | SCHEDULED).wrapping_sub(REF))),`
 // + `now => (Woken::Nothing, Some(now.0 | SCHEDULED)),`
 //
 // mutation: the-waker-does-not-release
@@ -201,7 +201,7 @@ fn detached_end<H: Host<Extra = Mark>>(use_up: fn(Waker)) {
 // + `match false {`
 //
 // mutation: the-find-is-not-counted
-// - in crates/core/src/task/state.rs: `false => (true, Some(now.0 + REF)),`
+// - in crates/core/src/task/state.rs: `false => (true, Some(now.0.wrapping_add(REF))),`
 // + `false => (true, Some(now.0)),`
 //
 // mutation: the-finder-does-not-release

@@ -40,12 +40,12 @@ fn model_wake_against_poll() {
 // As above, but the waker goes as it wakes.
 //
 // mutation: wake-during-poll-is-lost
-// - in crates/core/src/task/state.rs: `now => (Woken::Nothing, Some((now.0 | SCHEDULED) - REF)),`
-// + `now => (Woken::Nothing, Some(now.0 - REF)),`
+// - in crates/core/src/task/state.rs: `now => (Woken::Nothing, Some((now.0 | SCHEDULED).wrapping_sub(REF))),`
+// + `now => (Woken::Nothing, Some(now.0.wrapping_sub(REF))),`
 //
 // mutation: wake-of-an-idle-task-is-lost
-// - in crates/core/src/task/state.rs: `(Woken::Submit, Some((now.0 | RUNNING) - REF)),`
-// + `(Woken::Nothing, Some((now.0 | RUNNING) - REF)),`
+// - in crates/core/src/task/state.rs: `(Woken::Submit, Some((now.0 | RUNNING).wrapping_sub(REF))),`
+// + `(Woken::Nothing, Some((now.0 | RUNNING).wrapping_sub(REF))),`
 //
 // mutation: start-does-not-acquire
 // - in crates/core/src/task/state.rs: `self.0.fetch_add(SCHEDULED, AcqRel)`
@@ -173,8 +173,8 @@ fn model_wake_of_a_woken_task() {
 // A wake-up may bring the task to another thread, while the first has hardly left it.
 //
 // mutation: suspend-does-not-release
-// - in crates/core/src/task/state.rs: `self.0.fetch_sub(RUNNING, AcqRel)`
-// + `self.0.fetch_sub(RUNNING, Acquire)`
+// - in crates/core/src/task/state.rs: `self.0.fetch_add(paid.wrapping_sub(RUNNING), AcqRel)`
+// + `self.0.fetch_add(paid.wrapping_sub(RUNNING), Acquire)`
 //
 // mutation: a-running-task-is-submitted
 // - in crates/core/src/task/state.rs: `self.0 & (SCHEDULED | RUNNING | COMPLETE) == 0`
@@ -217,11 +217,11 @@ fn model_wake_moves_the_task_to_another_thread() {
 // and since it waits again without a waker, it is dropped.
 //
 // mutation: submitting-wake-keeps-the-reference
-// - in crates/core/src/task/state.rs: `(Woken::Submit, Some((now.0 | RUNNING) - REF)),`
+// - in crates/core/src/task/state.rs: `(Woken::Submit, Some((now.0 | RUNNING).wrapping_sub(REF))),`
 // + `(Woken::Submit, Some(now.0 | RUNNING)),`
 //
 // mutation: other-wake-keeps-the-reference
-// - in crates/core/src/task/state.rs: `(Woken::Nothing, Some((now.0 | SCHEDULED) - REF)),`
+// - in crates/core/src/task/state.rs: `(Woken::Nothing, Some((now.0 | SCHEDULED).wrapping_sub(REF))),`
 // + `(Woken::Nothing, Some(now.0 | SCHEDULED)),`
 //
 // mutation: wake-by-value-submits-nothing
@@ -258,7 +258,7 @@ std::thread_local!(static YIELDED: Cell<bool> = const { Cell::new(false) });
 //
 // mutation: a-task-that-yields-counts-as-idle
 // - in crates/core/src/task/raw.rs: `if yielded {`
-// + `if yielded { _ = state.suspend();`
+// + `if yielded { _ = state.suspend(0);`
 //
 // mutation: start-takes-a-wake-up-without-acquiring-it
 // - in crates/core/src/task/state.rs: `self.0.fetch_and(!SCHEDULED, AcqRel)`

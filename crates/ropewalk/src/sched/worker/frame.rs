@@ -6,7 +6,8 @@ use crate::runtime::Handle;
 use crate::thread::Holds;
 use crate::wait::HandlerStack;
 use crate::{context, strand};
-use ropewalk_core::task::Header;
+use ropewalk_core::budget;
+use ropewalk_core::task::{Header, pay_owed_references};
 use std::cell::Cell;
 use std::ptr::NonNull;
 
@@ -14,7 +15,6 @@ use std::ptr::NonNull;
 #[derive(Default)]
 pub(crate) struct Frame {
     pub(crate) current: Cell<Option<NonNull<Header>>>,
-    pub(crate) budget: Cell<u8>,
     /// Operations that were refused because it was used up; counts on from task to task.
     pub(crate) refusals: Cell<u32>,
     /// The task asked to go behind everything else when its poll ends.
@@ -30,9 +30,9 @@ pub(crate) struct Frame {
 
 impl Frame {
     pub(crate) fn put_away(&self) -> Frame {
+        pay_owed_references();
         Frame {
             current: Cell::new(self.current.take()),
-            budget: Cell::new(BUDGET),
             refusals: self.refusals.clone(),
             yielded: Cell::new(self.yielded.take()),
             handlers: self.handlers.take(),
@@ -45,7 +45,7 @@ impl Frame {
 
     pub(crate) fn bring_back(&self, frame: Frame) {
         self.current.set(frame.current.get());
-        self.budget.set(frame.budget.get());
+        budget::grant(BUDGET); // it may have been long since
         self.refusals.set(frame.refusals.get());
         self.yielded.set(frame.yielded.get());
         self.handlers.set(frame.handlers);

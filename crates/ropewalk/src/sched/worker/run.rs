@@ -5,6 +5,7 @@ use super::super::host::{self, Extra};
 use super::super::idle::Searching;
 use super::Worker;
 use crate::thread::Holds;
+use ropewalk_core::budget;
 use ropewalk_core::task::{Header, Ran, Runnable};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::Ordering;
@@ -32,14 +33,13 @@ impl Worker {
         }
         self.station.counters.polls.bump();
         self.set_current(Some(task.as_raw()));
-        self.frame.budget.set(BUDGET);
+        budget::grant(BUDGET);
         self.frame.yielded.set(false);
         self.frame.holds.set(Holds::default());
         let ran =
             if self.watching.get() { self.run_watched(task) } else { task.run_with(&self.frame.yielded) };
         self.set_current(None);
-        let left = self.frame.budget.get();
-        self.station.counters.operations.add(u64::from(BUDGET - left));
+        self.station.counters.operations.add(u64::from(BUDGET - budget::left()));
         match ran {
             Ran::Idle => {}
             Ran::Done => self.finished(kind),
