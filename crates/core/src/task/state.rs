@@ -198,8 +198,7 @@ impl State {
         if owed > 0 {
             let paid = owed << REF_SHIFT;
             // Relaxed, as `ref_inc`: the references are here already.
-            let before = self.0.fetch_add(paid, Relaxed);
-            Snapshot(before.wrapping_add(paid)).checked();
+            Snapshot(self.0.fetch_add(paid, Relaxed)).checked();
         }
     }
 

@@ -86,8 +86,8 @@ fn model_ring_gives_each_value_to_one_receiver() {
 }
 
 // mutation: ring-promise-is-not-counted
-// - in crates/core/src/channel/bounded.rs: `let last = tail.index() + tail.reserved() + (self.mask + 1 - self.places);`
-// + `let last = tail.index() + (self.mask + 1 - self.places);`
+// - in crates/core/src/channel/bounded.rs: `let last = tail.index() + tail.reserved() + self.slack;`
+// + `let last = tail.index() + self.slack;`
 // mutation: ring-does-not-wait-for-a-slow-receiver
 // - in crates/core/src/channel/bounded.rs: `self.slot(last).stamp.load(Acquire) == free(last)`
 // + `self.slot(last).stamp.load(Acquire) == free(last) || self.room(self.head.load(), tail) > 0`

@@ -88,8 +88,8 @@ fn model_owed_wakers_of_a_task_that_waits() {
 // The task ends in the poll in which it cloned the wakers: they keep the cell.
 //
 // mutation: a-task-that-ends-does-not-pay
-// - in crates/core/src/task/state.rs: `let before = self.0.fetch_add(paid, Relaxed);`
-// + `let before = self.0.fetch_add(0, Relaxed);`
+// - in crates/core/src/task/state.rs: `Snapshot(self.0.fetch_add(paid, Relaxed)).checked();`
+// + `Snapshot(self.0.fetch_add(0, Relaxed)).checked();`
 #[test]
 fn model_owed_wakers_of_a_task_that_ends() {
     model(|| {
