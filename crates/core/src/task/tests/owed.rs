@@ -48,8 +48,8 @@ fn clear(desk: &Desk) {
     }
 }
 
-// The task waits. Its wakers are dropped and used up before, while and after they are counted, and so is its handle: when
-// the last reference is gone, and not before, the task is found to be unreachable.
+// The task waits, without a handle. Its wakers are dropped and used up before, while and after they are counted: when the
+// last one is gone, and not before, the task is found to be unreachable.
 //
 // mutation: suspend-does-not-pay
 // - in crates/core/src/task/state.rs: `self.0.fetch_add(paid.wrapping_sub(RUNNING), AcqRel)`
@@ -71,15 +71,17 @@ fn model_owed_wakers_of_a_task_that_waits() {
     model(|| {
         let (bench, desk) = (Bench::new(), desk());
         let (runnable, handle) = leaves_two(&bench, &desk, Poll::Pending);
-        let task = runnable.task();
+        drop(handle);
         let other = takes_two(&desk);
         run(runnable);
-        drop(handle);
-        let after_the_poll = task.waker();
-        drop((after_the_poll.clone(), task));
+        let left = desk[0].lock().take();
+        if let Some(waker) = left {
+            let another = waker.clone(); // no poll of this task is under way on this thread now
+            thread::spawn(move || drop(another)).join().unwrap();
+            drop(waker);
+        }
         other.join().unwrap();
         clear(&desk);
-        drop(after_the_poll);
         bench.run_queue();
         bench.assert_gone();
     });
