@@ -77,8 +77,7 @@ fn model_owed_wakers_of_a_task_that_waits() {
         let left = desk[0].lock().take();
         if let Some(waker) = left {
             let another = waker.clone(); // no poll of this task is under way on this thread now
-            thread::spawn(move || drop(another)).join().unwrap();
-            drop(waker);
+            thread::spawn(move || drop((another, waker))).join().unwrap();
         }
         other.join().unwrap();
         clear(&desk);
