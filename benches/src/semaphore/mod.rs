@@ -12,12 +12,23 @@ use crate::peers::{self, Peer};
 use crate::tasks::{self, Ropewalk, Tasks, Tokio};
 use std::sync::Arc;
 
-/// A semaphore of one permit that is awaited.
+/// A semaphore of one permit that is awaited: the future is the peer's own.
 trait OnePermit: Send + Sync + 'static {
     fn new() -> Self;
 
     /// Dropping what comes back gives the permit back.
-    fn acquire(&self) -> impl Future<Output = impl Drop + Send> + Send;
+    fn acquire(&self) -> impl Future<Output = impl Answer> + Send;
+}
+
+/// What a semaphore answers: a permit, if it is not closed.
+trait Answer: Send {
+    fn is_permit(&self) -> bool;
+}
+
+impl<P: Send, E: Send> Answer for Result<P, E> {
+    fn is_permit(&self) -> bool {
+        self.is_ok()
+    }
 }
 
 pub fn run(peer: Peer, workers: usize, crowd: Crowd, meter: Meter) -> Option<Sample> {
@@ -49,6 +60,7 @@ fn by_tasks<R: Tasks, S: OnePermit>(runtime: R, crowd: Crowd, meter: Meter) -> S
 async fn acquire_in_turn<R: Tasks, S: OnePermit>(semaphore: Arc<S>, times: u64, yielding: bool) {
     for _ in 0..times {
         let held = semaphore.acquire().await;
+        assert!(held.is_permit(), "it is never closed");
         if yielding {
             R::yield_now().await;
         }

@@ -1,6 +1,6 @@
 //! async-lock's semaphore, which is smol's.
 
-use super::OnePermit;
+use super::{Answer, OnePermit};
 
 pub type Semaphore = ::smol::lock::Semaphore;
 
@@ -9,7 +9,13 @@ impl OnePermit for Semaphore {
         Self::new(1)
     }
 
-    async fn acquire(&self) -> impl Drop + Send {
-        Self::acquire(self).await
+    fn acquire(&self) -> impl Future<Output = impl Answer> + Send {
+        Self::acquire(self)
+    }
+}
+
+impl Answer for ::smol::lock::SemaphoreGuard<'_> {
+    fn is_permit(&self) -> bool {
+        true
     }
 }

@@ -1,6 +1,6 @@
 //! tokio's semaphore.
 
-use super::OnePermit;
+use super::{Answer, OnePermit};
 
 pub type Semaphore = ::tokio::sync::Semaphore;
 
@@ -9,7 +9,7 @@ impl OnePermit for Semaphore {
         Self::new(1)
     }
 
-    async fn acquire(&self) -> impl Drop + Send {
-        Self::acquire(self).await.expect("it is never closed")
+    fn acquire(&self) -> impl Future<Output = impl Answer> + Send {
+        Self::acquire(self)
     }
 }
