@@ -27,11 +27,13 @@ pub fn install(proceed: fn(&mut Context<'_>) -> Poll<()>, count: fn() -> u32) {
 
 #[cfg(feature = "std")]
 std::thread_local! {
-    /// Operations of this thread that nobody is asked for.
+    /// Operations of this thread that nobody is asked for. (Under a model checker its threads share it: nothing there runs
+    /// long enough to be refused.)
     static FREE: core::cell::Cell<u32> = const { core::cell::Cell::new(0) };
 }
 
 /// From now on the answer is "go on" for so many operations of this thread. Returns how many of the last grant are left.
+/// For whoever runs tasks; a task that grants itself more keeps others waiting, no worse.
 #[inline(always)]
 pub fn grant(operations: u32) -> u32 {
     #[cfg(feature = "std")]

@@ -12,7 +12,8 @@
 //! of our locks.
 //!
 //! Without features the crate is `no_std` and does not allocate. The feature `std` makes short locks block the thread
-//! instead of spinning and lets [`block_on_simple`] sleep.
+//! instead of spinning, lets [`block_on_simple`] sleep, and keeps two numbers for each thread: what is left of a [`budget`],
+//! and what a poll owes (`task/owed.rs`).
 //!
 //! ```
 //! use ropewalk_core::{block_on_simple, wait_queue::WaitQueue};

@@ -16,6 +16,33 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const ROUNDS: u32 = 500;
 
+/// A lock that was there at once goes back when the budget is used up, also if the waker that is told so panics.
+#[test]
+fn a_lock_refused_by_the_budget_is_free_whatever_the_waker_does() {
+    struct Panics;
+    impl std::task::Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            std::panic::resume_unwind(Box::new("by the waker"));
+        }
+    }
+    RuntimeKind::Threads(1).build().block_on(async {
+        let task = spawn(async {
+            let (mutex, waker) = (Mutex::new(()), std::task::Waker::from(Arc::new(Panics)));
+            let refused = (0..100_000).any(|_| {
+                let poll = || {
+                    let locked =
+                        std::pin::pin!(mutex.lock()).poll(&mut std::task::Context::from_waker(&waker));
+                    assert!(locked.is_ready());
+                };
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(poll)).is_err()
+            });
+            assert!(refused, "the budget was never used up");
+            assert!(mutex.try_lock().is_ok());
+        });
+        task.await.unwrap();
+    });
+}
+
 /// The same lock, by `.await` in tasks and by `.wait()` on threads and strands, held across suspensions by some.
 #[test]
 fn tasks_strands_and_threads_contend_for_one_mutex() {

@@ -233,10 +233,8 @@ impl Notified<'_> {
         // SAFETY: `wait` is not moved out of here (NT5).
         let this = unsafe { self.get_unchecked_mut() };
         let (notify, rounds) = (this.notify, this.rounds);
-        let over = match this.stage {
-            Stage::New if due => notify.has_passed(rounds) || notify.take_permit(),
-            stage => stage == Stage::Done,
-        };
+        let over =
+            if due { notify.has_passed(rounds) || notify.take_permit() } else { this.stage == Stage::Done };
         // SAFETY: it is pinned with the future (NT5).
         let wait = unsafe { Pin::new_unchecked(&mut this.wait) };
         let asked = || !notify.has_passed(rounds) && !notify.take_permit();

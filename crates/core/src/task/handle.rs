@@ -31,6 +31,8 @@ unsafe impl Sync for Runnable {}
 
 impl Runnable {
     /// Polls the task once. A panic in it does not unwind from here.
+    ///
+    /// Who puts stacks away (unsafe code) in the middle of this call resumes them on the same thread.
     pub fn run(self) -> Ran {
         self.run_with(&Cell::new(false))
     }

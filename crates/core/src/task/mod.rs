@@ -4,7 +4,7 @@
 //! A runtime that wants its own memory and its own queues implements [`Host`].
 //!
 //! Code map: `state` (the state word), `join` (the join word), `raw` (header, layout, the one function that runs a
-//! task), `waker`, `handle` (the rights over a task), `outcome` (how it ended), `family` (a task and its children),
+//! task), `waker`, `owed` (wakers that are counted when the poll ends), `handle` (the rights over a task), `outcome` (how it ended), `family` (a task and its children),
 //! `foreign` (the safe `spawn`).
 
 mod family;
@@ -23,7 +23,6 @@ pub use family::{Family, Membership};
 pub use foreign::spawn;
 pub use handle::{AbortHandle, Runnable, TaskHandle, TaskRef};
 pub use outcome::{PanicInfo, TaskError, drop_payload};
-pub use owed::pay as pay_owed_references;
 pub use raw::Header;
 
 use alloc::string::String;

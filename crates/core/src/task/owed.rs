@@ -1,10 +1,12 @@
 //! References that are owed: who waits clones its waker in its own poll, and that poll ends by a change of the state word
 //! anyway. So such a clone is only noted, by the thread that polls, and counted by the step that ends the poll.
 //!
-//! * **O1** A thread's note names the task whose poll began last on it and has not ended, or nobody; while it names nobody,
+//! * **OW1** A thread's note names the task whose poll began last on it and has not ended, or nobody; while it names nobody,
 //!   nothing is owed. Only that thread reads and writes it.
-//! * **O2** What is owed is paid (added to the word) before the task ceases to be RUNNING, and before another poll begins on
-//!   this stack or another stack goes on on this thread. Hence the pointer in the note is valid while something is owed.
+//! * **OW2** What is owed is paid (added to the word) when the poll ends, before the task ceases to be RUNNING, and before the
+//!   note names another task. A poll ends on the thread on which it began, also if its stack is put away meanwhile. Hence
+//!   the task in the note is there while something is owed.
+//! * **OW3** No more than [`MOST`] are owed. Beyond that each one is counted, and it is noticed if there are too many.
 //!
 //! Meanwhile the word counts too few: others may give back references that are not counted yet, and its count goes below
 //! zero. Nobody acts on it: who frees the cell sees COMPLETE (T3), who finds it unreachable sees it idle, and it is RUNNING.
@@ -19,6 +21,9 @@ mod note {
         task: Cell<*const ()>,
         owed: Cell<usize>,
     }
+
+    /// Leaves the count in the word room enough on machines of any size.
+    pub(in crate::task) const MOST: usize = 1 << 12;
 
     crate::prim::per_thread!(static NOTE: Note = Note { task: Cell::new(null()), owed: Cell::new(0) });
 
@@ -50,16 +55,17 @@ mod note {
         })
     }
 
-    /// One more is owed, if it is the waker of the task that is polled here. False: it must be counted.
+    /// One more is owed, if it is the waker of the task that is polled here (OW3). False: it must be counted.
     #[inline(always)]
     #[must_use]
     pub(in crate::task) fn owe(task: *const ()) -> bool {
         NOTE.with(|note| {
-            let own = note.task.get() == task;
-            if own {
-                note.owed.set(note.owed.get() + 1);
+            let owed = note.owed.get();
+            let owes = note.task.get() == task && owed < MOST;
+            if owes {
+                note.owed.set(owed + 1);
             }
-            own
+            owes
         })
     }
 
@@ -77,20 +83,15 @@ mod note {
         })
     }
 
-    /// Counts the wakers that the poll under way on this stack cloned. For hosts that run tasks on several stacks: to be
-    /// called before another stack goes on on this thread.
-    ///
-    /// ```
-    /// // The stack of the poll under way is put away; something else runs on this thread now.
-    /// ropewalk_core::task::pay_owed_references();
-    /// ```
-    #[inline(never)]
-    pub fn pay() {
+    /// Another poll begins within the one under way, or while its stack is put away: pays what that one owes. From here on it
+    /// counts each reference.
+    #[cold]
+    fn pay() {
         NOTE.with(|note| {
             let task = note.task.replace(null());
             let owed = note.owed.take();
             if owed > 0 {
-                // SAFETY: O2: something is owed, so the task is RUNNING, hence not COMPLETE: it is there (T3).
+                // SAFETY: OW2: something is owed, so the task is RUNNING, hence not COMPLETE: it is there (T3).
                 unsafe { (*task.cast::<Header>()).state.pay(owed) };
             }
         });
@@ -113,9 +114,8 @@ mod note {
     pub(in crate::task) fn remit(_: *const ()) -> bool {
         false
     }
-    /// Nothing is owed.
-    pub fn pay() {}
 }
 
-pub use note::pay;
+#[cfg(all(test, feature = "std"))]
+pub(super) use note::MOST;
 pub(super) use note::{begin, end, owe, remit};

@@ -81,8 +81,8 @@ const KIN_SHIFT: u32 = 9;
 const PARKED: usize = 1 << 13;
 const REF_SHIFT: u32 = 14;
 const REF: usize = 1 << REF_SHIFT;
-/// Half of what fits: leaked wakers abort the process long before the count could wrap.
-const REF_LIMIT: isize = (isize::MAX >> REF_SHIFT) / 2;
+/// Less than what fits by more than threads can add at once: leaked wakers abort the process before the count could wrap.
+const REF_LIMIT: isize = (isize::MAX >> REF_SHIFT) - (1 << 14);
 
 /// The atomic cell. Only this file knows its bits.
 pub(super) struct State(AtomicUsize);
@@ -265,7 +265,7 @@ impl State {
         self.transition(|now| match now {
             now if now.is_complete() && now.refs() == 1 => (Woken::Free, Some(now.0 - REF)),
             now if now.is_complete() => (Woken::Nothing, Some(now.0 - REF)),
-            now if now.is_idle() => (Woken::Submit, Some((now.0 | RUNNING).wrapping_sub(REF))),
+            now if now.is_idle() => (Woken::Submit, Some((now.0 | RUNNING) - REF)),
             now => (Woken::Nothing, Some((now.0 | SCHEDULED).wrapping_sub(REF))),
         })
     }
@@ -302,8 +302,8 @@ impl State {
 
     pub(super) fn ref_dec(&self) -> Dropped {
         let before = self.0.fetch_sub(REF, AcqRel);
-        let owes = Snapshot(before).is_running();
-        debug_assert!(owes || Snapshot(before).refs() > 0, "a reference was dropped twice");
+        let may_owe = Snapshot(before).is_running();
+        debug_assert!(may_owe || Snapshot(before).refs() > 0, "a reference was dropped twice");
         Snapshot(before.wrapping_sub(REF)).after_drop()
     }
 

@@ -34,7 +34,8 @@ pub(super) fn task_of(waker: &Waker) -> Option<NonNull<Header>> {
 }
 
 unsafe fn header<'a>(data: *const ()) -> &'a Header {
-    // SAFETY: every waker with our vtable points to a header that its reference keeps alive.
+    // SAFETY: every waker with our vtable points to a header that its reference keeps alive; or, while that is only owed, that
+    // the poll under way does (OW2).
     unsafe { &*data.cast::<Header>() }
 }
 

@@ -119,13 +119,14 @@ impl<T> Future for Send<'_, T> {
             return Poll::Ready(Ok(()));
         }
         // SAFETY: it is pinned, as above.
-        unsafe { Pin::new_unchecked(this) }.poll_with_care(cx)
+        unsafe { Pin::new_unchecked(this) }.poll_otherwise(cx)
     }
 }
 
 impl<T> Send<'_, T> {
+    /// It takes more than one exchange.
     #[inline(never)]
-    fn poll_with_care(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
+    fn poll_otherwise(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
         self.parts().poll_with_care(cx)
     }
 }

@@ -121,11 +121,10 @@ impl<R: Request> Claim<R> {
         assert!(self.stage != Stage::Done, "polled after it completed"); // and its request is gone
         let (permits, want) = (self.request.place().permits(), self.request.want());
         if at_once {
-            let proceed = budget::poll_proceed(cx);
-            if proceed.is_pending() {
-                permits.release(want);
-            }
-            return proceed.map(Ok);
+            let unless_kept = GiveBack(permits, want); // also if the waker panics
+            ready!(budget::poll_proceed(cx));
+            core::mem::forget(unless_kept);
+            return Poll::Ready(Ok(()));
         }
         let polled = match self.stage {
             Stage::New => {
@@ -138,7 +137,8 @@ impl<R: Request> Claim<R> {
                 entered
             }
             // SAFETY: it is in the line, so `enter` wrote it, and it is always used with these permits (`Place`).
-            _ => unsafe { permits.look_again(self.node.assume_init_ref(), want, cx) },
+            Stage::InLine => unsafe { permits.look_again(self.node.assume_init_ref(), want, cx) },
+            Stage::Done => unreachable!("looked at above"),
         };
         if polled.is_pending() {
             blocked::note(R::REASON, blocked::address_of(permits));
@@ -147,6 +147,15 @@ impl<R: Request> Claim<R> {
             node.needs.begin(Needs::Lock(&permits.key), R::REASON, cx.waker(), self.here);
         }
         polled
+    }
+}
+
+/// Permits that were taken, and go back when this is dropped.
+struct GiveBack<'a>(&'a Permits, usize);
+
+impl Drop for GiveBack<'_> {
+    fn drop(&mut self) {
+        self.0.release(self.1);
     }
 }
 

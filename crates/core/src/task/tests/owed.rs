@@ -109,7 +109,8 @@ fn model_owed_wakers_of_a_task_that_ends() {
 #[cfg(all(feature = "std", not(any(loom, shuttle))))]
 mod one_thread {
     use super::*;
-    use crate::task::{Ran, TaskError, pay_owed_references};
+    use crate::task::owed::MOST;
+    use crate::task::{Ran, TaskError};
     use std::cell::{Cell, RefCell};
     use std::panic::resume_unwind;
     use std::pin::Pin;
@@ -125,13 +126,11 @@ mod one_thread {
         Yields,
         WakesItself,
         DropsThem,
-        LeavesItsStack,
         RunsAnother,
     }
     use Then::*;
 
-    const ALL: [Then; 9] =
-        [Waits, Ends, Panics, IsCancelled, Yields, WakesItself, DropsThem, LeavesItsStack, RunsAnother];
+    const ALL: [Then; 8] = [Waits, Ends, Panics, IsCancelled, Yields, WakesItself, DropsThem, RunsAnother];
 
     std::thread_local!(static YIELDED: Cell<bool> = const { Cell::new(false) });
 
@@ -144,6 +143,15 @@ mod one_thread {
                     check(then, clones, before_handle);
                 }
             }
+        }
+    }
+
+    /// Beyond the limit they are counted one by one (OW3).
+    #[test]
+    fn there_is_no_limit_to_clones_in_one_poll() {
+        for clones in [MOST - 1, MOST, MOST + 1, 3 * MOST] {
+            check(Waits, clones, true);
+            check(Ends, clones, false);
         }
     }
 
@@ -203,7 +211,6 @@ mod one_thread {
                 let half = kept.len() / 2;
                 kept.truncate(half);
             }
-            LeavesItsStack => pay_owed_references(),
             RunsAnother => {
                 let other = Bench::new();
                 let (runnable, handle) = other.short::<Plain>();
@@ -223,7 +230,7 @@ mod one_thread {
         match (then, end) {
             (Ends, Poll::Ready(Ok(()))) | (IsCancelled, Poll::Ready(Err(TaskError::Cancelled))) => {}
             (Panics, Poll::Ready(Err(TaskError::Panicked(_)))) => {}
-            (Waits | Yields | WakesItself | DropsThem | LeavesItsStack | RunsAnother, Poll::Pending) => {}
+            (Waits | Yields | WakesItself | DropsThem | RunsAnother, Poll::Pending) => {}
             (_, end) => panic!("{then:?}: {end:?}"),
         }
     }

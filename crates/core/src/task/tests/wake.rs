@@ -44,8 +44,8 @@ fn model_wake_against_poll() {
 // + `now => (Woken::Nothing, Some(now.0.wrapping_sub(REF))),`
 //
 // mutation: wake-of-an-idle-task-is-lost
-// - in crates/core/src/task/state.rs: `(Woken::Submit, Some((now.0 | RUNNING).wrapping_sub(REF))),`
-// + `(Woken::Nothing, Some((now.0 | RUNNING).wrapping_sub(REF))),`
+// - in crates/core/src/task/state.rs: `(Woken::Submit, Some((now.0 | RUNNING) - REF)),`
+// + `(Woken::Nothing, Some((now.0 | RUNNING) - REF)),`
 //
 // mutation: start-does-not-acquire
 // - in crates/core/src/task/state.rs: `self.0.fetch_add(SCHEDULED, AcqRel)`
@@ -217,7 +217,7 @@ fn model_wake_moves_the_task_to_another_thread() {
 // and since it waits again without a waker, it is dropped.
 //
 // mutation: submitting-wake-keeps-the-reference
-// - in crates/core/src/task/state.rs: `(Woken::Submit, Some((now.0 | RUNNING).wrapping_sub(REF))),`
+// - in crates/core/src/task/state.rs: `(Woken::Submit, Some((now.0 | RUNNING) - REF)),`
 // + `(Woken::Submit, Some(now.0 | RUNNING)),`
 //
 // mutation: other-wake-keeps-the-reference

@@ -7,7 +7,7 @@ use crate::thread::Holds;
 use crate::wait::HandlerStack;
 use crate::{context, strand};
 use ropewalk_core::budget;
-use ropewalk_core::task::{Header, pay_owed_references};
+use ropewalk_core::task::Header;
 use std::cell::Cell;
 use std::ptr::NonNull;
 
@@ -15,7 +15,7 @@ use std::ptr::NonNull;
 #[derive(Default)]
 pub(crate) struct Frame {
     pub(crate) current: Cell<Option<NonNull<Header>>>,
-    /// Operations that were refused because it was used up; counts on from task to task.
+    /// Operations that were refused because the budget was used up; counts on from task to task.
     pub(crate) refusals: Cell<u32>,
     /// The task asked to go behind everything else when its poll ends.
     pub(crate) yielded: Cell<bool>,
@@ -30,7 +30,6 @@ pub(crate) struct Frame {
 
 impl Frame {
     pub(crate) fn put_away(&self) -> Frame {
-        pay_owed_references();
         Frame {
             current: Cell::new(self.current.take()),
             refusals: self.refusals.clone(),

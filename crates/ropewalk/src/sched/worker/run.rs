@@ -39,7 +39,7 @@ impl Worker {
         let ran =
             if self.watching.get() { self.run_watched(task) } else { task.run_with(&self.frame.yielded) };
         self.set_current(None);
-        self.station.counters.operations.add(u64::from(BUDGET - budget::left()));
+        self.station.counters.operations.add(u64::from(BUDGET.saturating_sub(budget::left())));
         match ran {
             Ran::Idle => {}
             Ran::Done => self.finished(kind),
