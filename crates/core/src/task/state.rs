@@ -49,7 +49,7 @@
 //!   the task is not COMPLETE then. Wakers cloned in the task's own poll are counted when it ends (`owed.rs`).
 //! * **T4** Once the join word says `Done`, the output belongs to the handle as long as HANDLE is set. `detach` and
 //!   `finish` both decide on this word, so exactly one side drops an output that nobody takes.
-//! * **T5** COMPLETE is final, and no reference is ever created from nothing after it (`try_ref` refuses): a holder that
+//! * **T5** COMPLETE is final; what is owed was paid before (OW2), and no reference is ever created from nothing after it (`try_ref` refuses): a holder that
 //!   sees COMPLETE with one reference is alone.
 //! * **T6** KIN is changed by whoever runs the task. While it says HELD, the body is gone and the stage holds what the
 //!   outcome in it says.
