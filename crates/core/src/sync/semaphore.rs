@@ -130,6 +130,19 @@ impl Semaphore {
 
     /// As [`acquire`](Self::acquire), with a permit that keeps the semaphore alive and borrows nothing.
     ///
+    /// ```
+    /// use ropewalk_core::{block_on_simple, sync::Semaphore};
+    /// use std::sync::Arc;
+    ///
+    /// let tables = Arc::new(Semaphore::new(1));
+    /// let permit = block_on_simple(tables.clone().acquire_owned()).unwrap();
+    /// assert!(tables.try_acquire().is_err());
+    /// std::thread::spawn(move || drop(permit)).join().unwrap();
+    /// assert!(tables.try_acquire().is_ok());
+    /// ```
+    ///
+    /// Cancel safety: as for `acquire`. The future owns its `Arc`: that is dropped with it.
+    ///
     /// # Errors
     ///
     /// As `acquire`.
@@ -139,6 +152,19 @@ impl Semaphore {
     }
 
     /// As [`acquire_many`](Self::acquire_many), with permits that keep the semaphore alive and borrow nothing.
+    ///
+    /// ```
+    /// use ropewalk_core::{block_on_simple, sync::Semaphore};
+    /// use std::sync::Arc;
+    ///
+    /// let semaphore = Arc::new(Semaphore::new(5));
+    /// let three = block_on_simple(semaphore.clone().acquire_many_owned(3)).unwrap();
+    /// assert_eq!((three.permits(), semaphore.available_permits()), (3, 2));
+    /// drop(three);
+    /// assert_eq!(semaphore.available_permits(), 5);
+    /// ```
+    ///
+    /// Cancel safety: as for `acquire_many`. The future owns its `Arc`: that is dropped with it.
     ///
     /// # Errors
     ///
