@@ -137,8 +137,10 @@ impl<T: ?Sized> RwLock<T> {
     ///
     /// Cancel safety: as for `read`. The future owns its `Arc`: that is dropped with it.
     #[cfg(feature = "alloc")]
-    pub async fn read_owned(self: Arc<Self>) -> OwnedRwLockReadGuard<T> {
-        held(Claim::new(Reading(self)).await.map(|got| got.0), OwnedRwLockReadGuard::new)
+    #[cfg_attr(feature = "deadlock_detection", track_caller)]
+    pub fn read_owned(self: Arc<Self>) -> impl Future<Output = OwnedRwLockReadGuard<T>> {
+        let here = Here::caller();
+        async move { held(Claim::at(Reading(self), here).await.map(|got| got.0), OwnedRwLockReadGuard::new) }
     }
 
     /// As [`write`](Self::write), with a guard that keeps the lock alive and borrows nothing.
@@ -155,8 +157,10 @@ impl<T: ?Sized> RwLock<T> {
     ///
     /// Cancel safety: as for `write`. The future owns its `Arc`: that is dropped with it.
     #[cfg(feature = "alloc")]
-    pub async fn write_owned(self: Arc<Self>) -> OwnedRwLockWriteGuard<T> {
-        held(Claim::new(Writing(self)).await.map(|got| got.0), OwnedRwLockWriteGuard::new)
+    #[cfg_attr(feature = "deadlock_detection", track_caller)]
+    pub fn write_owned(self: Arc<Self>) -> impl Future<Output = OwnedRwLockWriteGuard<T>> {
+        let here = Here::caller();
+        async move { held(Claim::at(Writing(self), here).await.map(|got| got.0), OwnedRwLockWriteGuard::new) }
     }
 
     /// As [`try_read`](Self::try_read), with a guard that keeps the lock alive.

@@ -15,6 +15,8 @@ pub use permit::SemaphorePermit;
 
 use super::permits::{Claim, Denied, HasPermits, MAX_PERMITS, Permits, Place, Request};
 use crate::blocked::Reason;
+#[cfg(feature = "alloc")]
+use crate::deadlock::Here;
 use crate::prim::{AtomicUsize, Ordering};
 #[cfg(feature = "alloc")]
 use alloc::sync::Arc;
@@ -147,8 +149,11 @@ impl Semaphore {
     ///
     /// As `acquire`.
     #[cfg(feature = "alloc")]
-    pub async fn acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
-        self.acquire_many_owned(1).await
+    #[cfg_attr(feature = "deadlock_detection", track_caller)]
+    pub fn acquire_owned(
+        self: Arc<Self>,
+    ) -> impl Future<Output = Result<OwnedSemaphorePermit, AcquireError>> {
+        self.acquire_many_owned(1)
     }
 
     /// As [`acquire_many`](Self::acquire_many), with permits that keep the semaphore alive and borrow nothing.
@@ -170,9 +175,16 @@ impl Semaphore {
     ///
     /// As `acquire_many`.
     #[cfg(feature = "alloc")]
-    pub async fn acquire_many_owned(self: Arc<Self>, n: usize) -> Result<OwnedSemaphorePermit, AcquireError> {
-        let got = Claim::new(Asking { semaphore: self, n }).await?;
-        Ok(OwnedSemaphorePermit::new(got.semaphore, n))
+    #[cfg_attr(feature = "deadlock_detection", track_caller)]
+    pub fn acquire_many_owned(
+        self: Arc<Self>,
+        n: usize,
+    ) -> impl Future<Output = Result<OwnedSemaphorePermit, AcquireError>> {
+        let here = Here::caller();
+        async move {
+            let got = Claim::at(Asking { semaphore: self, n }, here).await?;
+            Ok(OwnedSemaphorePermit::new(got.semaphore, n))
+        }
     }
 
     /// As [`try_acquire`](Self::try_acquire), with a permit that keeps the semaphore alive.
