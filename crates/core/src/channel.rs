@@ -3,6 +3,9 @@
 //!
 //! - [`bounded`] and [`unbounded`]: queues with any number of senders and receivers; each value is received once.
 //!   `bounded(0)` has no room: a sender waits for a receiver.
+//! - [`oneshot`]: one value, once.
+//! - [`broadcast`]: each value is received by everybody who listens; who is too slow is told what it missed.
+//! - [`watch`]: the latest value, and who looks is told when it has changed.
 
 #[cfg(feature = "alloc")]
 pub mod broadcast;

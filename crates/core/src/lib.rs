@@ -1,7 +1,10 @@
 //! The parts of Ropewalk that need no operating system: they know no thread, no clock and no file descriptor.
 //!
 //! - `task`: the task cell, one allocation per spawned future (feature `alloc`).
-//! - `channel`: bounded and unbounded queues, for any number of senders and receivers (feature `alloc`).
+//! - `channel`: bounded and unbounded queues, for any number of senders and receivers; `oneshot`, `broadcast`, `watch`
+//!   (feature `alloc`).
+//! - [`sync`]: locks, semaphores, notifications, barriers, cells that are filled once; with `alloc` owned guards and
+//!   cancellation too.
 //! - [`wait_queue`]: who waits for what, in order and cancel-safe: the base of every primitive that makes somebody wait.
 //! - [`wheel`]: a hierarchical timing wheel, for whoever has a clock.
 //! - [`list`] and [`stack`]: the intrusive structures below; a node brings its own links, so nothing is allocated.

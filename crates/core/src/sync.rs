@@ -13,8 +13,8 @@ mod once;
 pub use cancel::{CancellationToken, Cancelled, DropGuard};
 pub use notify::{Notified, Notify};
 #[cfg(feature = "alloc")]
-pub use once::{Lazy, LazyInit};
-pub use once::{OnceCell, SetError};
+pub use once::LazyInit;
+pub use once::{Lazy, OnceCell, SetError};
 
 mod barrier;
 mod condvar;

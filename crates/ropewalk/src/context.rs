@@ -52,6 +52,14 @@ pub(crate) fn runtime() -> Option<Handle> {
     entered.or_else(|| with_worker(|worker| worker.map(|worker| Handle::of_worker(&worker.pool))))
 }
 
+/// The runtime that this thread entered last, if it is inside one.
+pub(crate) fn with_entered<R>(f: impl FnOnce(&Handle) -> R) -> Option<R> {
+    if !has_entered() {
+        return None;
+    }
+    ENTERED.try_with(|entered| entered.borrow().last().map(f)).ok().flatten()
+}
+
 /// Whether this thread entered a runtime explicitly, which then comes before the worker's own.
 #[inline(always)]
 pub(crate) fn has_entered() -> bool {

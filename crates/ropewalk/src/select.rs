@@ -49,9 +49,11 @@ pub mod support;
 /// the same type, which is the macro's.
 ///
 /// **Fairness.** If several are ready, one of them is taken: each look starts at a random branch and goes on in the order of writing. The
-/// generator is the worker's, so the [`seed`](crate::Builder::seed) of the runtime determines it. With `biased` each look
-/// starts at the first: for branches with an order of importance, and then it is for the code to see that the first ones are
-/// not ready all the time.
+/// generator is the worker's; elsewhere inside a runtime (the future of `block_on` beside worker threads, jobs, threads) it is one that
+/// these share. So the [`seed`](crate::Builder::seed) of the runtime determines what a worker draws, and what `block_on` draws
+/// while no other thread does. A thread that is in no runtime has a generator of its own, which no seed determines. With
+/// `biased` each look starts at the first: for branches with an order of importance, and then it is for the code to see
+/// that the first ones are not ready all the time.
 ///
 /// **`default`** makes it a look instead of a wait. A branch that has something but whose task has used up its budget is
 /// not mistaken for one that has nothing: the task yields, and looks again. For the same reason a **`timeout`** that is

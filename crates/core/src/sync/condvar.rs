@@ -5,6 +5,7 @@
 
 use super::MutexGuard;
 use crate::blocked::{self, Reason};
+use crate::deadlock::Here;
 use crate::wait_queue::WaitQueue;
 use core::fmt;
 use core::future::{Future, poll_fn};
@@ -54,27 +55,27 @@ impl Condvar {
     /// Cancel safety: the guard was given away, so the mutex is not locked (any more) on behalf of a future that is
     /// dropped, and what the lock protects may have changed. A notification that it had received goes to the next
     /// waiter.
-    pub async fn wait<'m, T: ?Sized>(&self, guard: MutexGuard<'m, T>) -> MutexGuard<'m, T> {
-        let mutex = MutexGuard::mutex(&guard);
-        self.notified(guard).await;
-        let turn = Turn(&self.queue);
-        let guard = mutex.lock().await;
-        mem::forget(turn);
-        guard
+    #[cfg_attr(feature = "deadlock_detection", track_caller)]
+    pub fn wait<'m, T: ?Sized>(&self, guard: MutexGuard<'m, T>) -> impl Future<Output = MutexGuard<'m, T>> {
+        self.wait_at(guard, Here::caller())
     }
 
     /// Waits for as long as `condition` says so. It is asked with the mutex locked, first before waiting at all.
     ///
     /// Cancel safety: as for [`wait`](Self::wait).
-    pub async fn wait_while<'m, T: ?Sized>(
+    #[cfg_attr(feature = "deadlock_detection", track_caller)]
+    pub fn wait_while<'m, T: ?Sized>(
         &self,
         mut guard: MutexGuard<'m, T>,
         mut condition: impl FnMut(&mut T) -> bool,
-    ) -> MutexGuard<'m, T> {
-        while condition(&mut *guard) {
-            guard = self.wait(guard).await;
+    ) -> impl Future<Output = MutexGuard<'m, T>> {
+        let here = Here::caller();
+        async move {
+            while condition(&mut *guard) {
+                guard = self.wait_at(guard, here).await;
+            }
+            guard
         }
-        guard
     }
 
     /// Notifies the one that waits longest. Returns `false` if nobody waits: nothing is remembered.
@@ -88,6 +89,16 @@ impl Condvar {
     /// Notifies all who wait now, and returns how many.
     pub fn notify_all(&self) -> usize {
         self.queue.wake_all()
+    }
+
+    /// Asked for `here`, which is where a deadlock over the mutex is reported to be.
+    async fn wait_at<'m, T: ?Sized>(&self, guard: MutexGuard<'m, T>, here: Here) -> MutexGuard<'m, T> {
+        let mutex = MutexGuard::mutex(&guard);
+        self.notified(guard).await;
+        let turn = Turn(&self.queue);
+        let guard = mutex.lock_at(here).await;
+        mem::forget(turn);
+        guard
     }
 
     /// Queues, then unlocks.

@@ -18,6 +18,7 @@ pub use owned::{OwnedMappedMutexGuard, OwnedMutexGuard};
 use super::TryLockError;
 use super::permits::{Claim, HasPermits, Permits, Place, Request, Snapshot};
 use crate::blocked::Reason;
+use crate::deadlock::Here;
 use crate::prim::UnsafeCell;
 #[cfg(feature = "alloc")]
 use alloc::sync::Arc;
@@ -108,6 +109,12 @@ impl<T: ?Sized> Mutex<T> {
         Lock(Claim::new(Locking(self)))
     }
 
+    /// The same, asked for elsewhere.
+    #[inline(always)]
+    pub(super) fn lock_at(&self, here: Here) -> Lock<'_, T> {
+        Lock(Claim::at(Locking(self), here))
+    }
+
     /// Locks it now, or not at all.
     ///
     /// # Errors
@@ -132,10 +139,14 @@ impl<T: ?Sized> Mutex<T> {
     ///
     /// Cancel safety: as for `lock`.
     #[cfg(feature = "alloc")]
-    pub async fn lock_owned(self: Arc<Self>) -> OwnedMutexGuard<T> {
-        match Claim::new(Locking(self)).await {
-            Ok(Locking(mutex)) => OwnedMutexGuard::new(mutex),
-            Err(denied) => denied.never(),
+    #[cfg_attr(feature = "deadlock_detection", track_caller)]
+    pub fn lock_owned(self: Arc<Self>) -> impl Future<Output = OwnedMutexGuard<T>> {
+        let here = Here::caller();
+        async move {
+            match Claim::at(Locking(self), here).await {
+                Ok(Locking(mutex)) => OwnedMutexGuard::new(mutex),
+                Err(denied) => denied.never(),
+            }
         }
     }
 

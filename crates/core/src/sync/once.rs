@@ -253,10 +253,10 @@ impl<T> fmt::Display for SetError<T> {
 }
 impl<T: fmt::Debug> core::error::Error for SetError<T> {}
 
-#[cfg(feature = "alloc")]
 mod lazy;
+pub use lazy::Lazy;
 #[cfg(feature = "alloc")]
-pub use lazy::{Lazy, LazyInit};
+pub use lazy::LazyInit;
 
 #[cfg(test)]
 mod tests;

@@ -123,15 +123,44 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     /// As [`read`](Self::read), with a guard that keeps the lock alive and borrows nothing.
+    ///
+    /// ```
+    /// use ropewalk_core::{block_on_simple, sync::RwLock};
+    /// use std::sync::Arc;
+    ///
+    /// let lock = Arc::new(RwLock::new(5));
+    /// let guard = block_on_simple(lock.clone().read_owned());
+    /// assert!(lock.try_read().is_ok() && lock.try_write().is_err());
+    /// assert_eq!(std::thread::spawn(move || *guard).join().unwrap(), 5);
+    /// assert!(lock.try_write().is_ok());
+    /// ```
+    ///
+    /// Cancel safety: as for `read`. The future owns its `Arc`: that is dropped with it.
     #[cfg(feature = "alloc")]
-    pub async fn read_owned(self: Arc<Self>) -> OwnedRwLockReadGuard<T> {
-        held(Claim::new(Reading(self)).await.map(|got| got.0), OwnedRwLockReadGuard::new)
+    #[cfg_attr(feature = "deadlock_detection", track_caller)]
+    pub fn read_owned(self: Arc<Self>) -> impl Future<Output = OwnedRwLockReadGuard<T>> {
+        let here = Here::caller();
+        async move { held(Claim::at(Reading(self), here).await.map(|got| got.0), OwnedRwLockReadGuard::new) }
     }
 
     /// As [`write`](Self::write), with a guard that keeps the lock alive and borrows nothing.
+    ///
+    /// ```
+    /// use ropewalk_core::{block_on_simple, sync::RwLock};
+    /// use std::sync::Arc;
+    ///
+    /// let lock = Arc::new(RwLock::new(5));
+    /// let mut guard = block_on_simple(lock.clone().write_owned());
+    /// std::thread::spawn(move || *guard += 1).join().unwrap();
+    /// assert_eq!(*lock.try_read().unwrap(), 6);
+    /// ```
+    ///
+    /// Cancel safety: as for `write`. The future owns its `Arc`: that is dropped with it.
     #[cfg(feature = "alloc")]
-    pub async fn write_owned(self: Arc<Self>) -> OwnedRwLockWriteGuard<T> {
-        held(Claim::new(Writing(self)).await.map(|got| got.0), OwnedRwLockWriteGuard::new)
+    #[cfg_attr(feature = "deadlock_detection", track_caller)]
+    pub fn write_owned(self: Arc<Self>) -> impl Future<Output = OwnedRwLockWriteGuard<T>> {
+        let here = Here::caller();
+        async move { held(Claim::at(Writing(self), here).await.map(|got| got.0), OwnedRwLockWriteGuard::new) }
     }
 
     /// As [`try_read`](Self::try_read), with a guard that keeps the lock alive.

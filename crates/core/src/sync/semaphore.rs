@@ -15,6 +15,8 @@ pub use permit::SemaphorePermit;
 
 use super::permits::{Claim, Denied, HasPermits, MAX_PERMITS, Permits, Place, Request};
 use crate::blocked::Reason;
+#[cfg(feature = "alloc")]
+use crate::deadlock::Here;
 use crate::prim::{AtomicUsize, Ordering};
 #[cfg(feature = "alloc")]
 use alloc::sync::Arc;
@@ -130,23 +132,59 @@ impl Semaphore {
 
     /// As [`acquire`](Self::acquire), with a permit that keeps the semaphore alive and borrows nothing.
     ///
+    /// ```
+    /// use ropewalk_core::{block_on_simple, sync::Semaphore};
+    /// use std::sync::Arc;
+    ///
+    /// let tables = Arc::new(Semaphore::new(1));
+    /// let permit = block_on_simple(tables.clone().acquire_owned()).unwrap();
+    /// assert!(tables.try_acquire().is_err());
+    /// std::thread::spawn(move || drop(permit)).join().unwrap();
+    /// assert!(tables.try_acquire().is_ok());
+    /// ```
+    ///
+    /// Cancel safety: as for `acquire`. The future owns its `Arc`: that is dropped with it.
+    ///
     /// # Errors
     ///
     /// As `acquire`.
     #[cfg(feature = "alloc")]
-    pub async fn acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
-        self.acquire_many_owned(1).await
+    #[cfg_attr(feature = "deadlock_detection", track_caller)]
+    pub fn acquire_owned(
+        self: Arc<Self>,
+    ) -> impl Future<Output = Result<OwnedSemaphorePermit, AcquireError>> {
+        self.acquire_many_owned(1)
     }
 
     /// As [`acquire_many`](Self::acquire_many), with permits that keep the semaphore alive and borrow nothing.
+    ///
+    /// ```
+    /// use ropewalk_core::{block_on_simple, sync::Semaphore};
+    /// use std::sync::Arc;
+    ///
+    /// let semaphore = Arc::new(Semaphore::new(5));
+    /// let three = block_on_simple(semaphore.clone().acquire_many_owned(3)).unwrap();
+    /// assert_eq!((three.permits(), semaphore.available_permits()), (3, 2));
+    /// drop(three);
+    /// assert_eq!(semaphore.available_permits(), 5);
+    /// ```
+    ///
+    /// Cancel safety: as for `acquire_many`. The future owns its `Arc`: that is dropped with it.
     ///
     /// # Errors
     ///
     /// As `acquire_many`.
     #[cfg(feature = "alloc")]
-    pub async fn acquire_many_owned(self: Arc<Self>, n: usize) -> Result<OwnedSemaphorePermit, AcquireError> {
-        let got = Claim::new(Asking { semaphore: self, n }).await?;
-        Ok(OwnedSemaphorePermit::new(got.semaphore, n))
+    #[cfg_attr(feature = "deadlock_detection", track_caller)]
+    pub fn acquire_many_owned(
+        self: Arc<Self>,
+        n: usize,
+    ) -> impl Future<Output = Result<OwnedSemaphorePermit, AcquireError>> {
+        let here = Here::caller();
+        async move {
+            let got = Claim::at(Asking { semaphore: self, n }, here).await?;
+            Ok(OwnedSemaphorePermit::new(got.semaphore, n))
+        }
     }
 
     /// As [`try_acquire`](Self::try_acquire), with a permit that keeps the semaphore alive.

@@ -60,6 +60,16 @@ impl Default for BlockingConfig {
     }
 }
 
+/// How far splitmix64 goes with each number.
+pub(crate) const RANDOM_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// The number that splitmix64 gives for a state.
+pub(crate) fn mixed(state: u64) -> u64 {
+    let mixed = (state ^ state >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ mixed >> 31
+}
+
 /// Checked settings; see [`Builder`](super::Builder) for what they mean.
 #[derive(Clone)]
 pub(crate) struct Config {
@@ -85,10 +95,7 @@ pub(crate) struct Config {
 impl Config {
     /// Where the random sequence number `stream` starts: never at zero, and elsewhere for every seed.
     pub(crate) fn random(&self, stream: u64) -> u64 {
-        let mixed = self.seed.wrapping_add(stream.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ mixed >> 31).max(1)
+        mixed(self.seed.wrapping_add(stream.wrapping_add(1).wrapping_mul(RANDOM_STEP))).max(1)
     }
 
     /// Whether every poll is looked at: hooks, or an observed runtime.

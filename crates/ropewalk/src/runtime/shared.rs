@@ -1,7 +1,7 @@
 //! What all handles of a runtime share: its pools, ids, what becomes of panics, how workers start. How it goes down is in
 //! `shutdown.rs`.
 
-use super::config::{Config, UnhandledPanic};
+use super::config::{Config, RANDOM_STEP, UnhandledPanic, mixed};
 use super::error::RuntimeError;
 use super::shutdown::LeftBehind;
 use crate::context;
@@ -33,6 +33,9 @@ const THREAD_STACK: usize = 256 * 1024;
 /// The pool that is made with the runtime.
 const MAIN: &str = "main";
 
+/// The random sequence of those who are no workers. (Workers have the low numbers, the hosted seat has the last.)
+const OUTSIDE: u64 = u64::MAX - 1;
+
 pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
     pools: Lock<Pools>,
@@ -47,6 +50,8 @@ pub(crate) struct Shared {
     pub(crate) refused_waits: Count,
     /// The tasks that have children.
     pub(crate) families: Families,
+    /// Where the random sequence is of those inside who are no workers.
+    random: AtomicU64,
     /// Worker threads, to be joined in the end.
     pub(super) threads: Lock<Vec<JoinHandle<()>>>,
     /// Its own tasks that shut it down, and wait for all others to end.
@@ -88,6 +93,7 @@ impl Shared {
             blocking: Blocking::new(&config),
             #[cfg(unix)]
             io: Io::new(config.io_driver.clone()),
+            random: AtomicU64::new(config.random(OUTSIDE)),
             config: Arc::new(config),
             pools: Lock::new(Pools::default()),
             seat: OnceLock::new(),
@@ -205,6 +211,12 @@ impl Shared {
 
     pub(crate) fn next_id(&self) -> TaskId {
         next_id()
+    }
+
+    /// The seeded generator for who is inside, but on no worker: a root beside worker threads, a job, a thread. One for all
+    /// of them, because a root enters anew for each poll. So the seed alone determines the numbers while one of them asks.
+    pub(crate) fn next_random(&self) -> u64 {
+        mixed(self.random.fetch_add(RANDOM_STEP, Relaxed)) // each state once; nothing else depends on it
     }
 
     // ---- panics -----------------------------------------------------------------------------------------------

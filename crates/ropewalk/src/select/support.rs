@@ -1,6 +1,7 @@
 //! What the macros expand to. No part of the public interface: it may change at any time.
 
 use crate::context;
+use crate::runtime::{RANDOM_STEP, mixed};
 use crate::time::{Sleep, sleep};
 pub use crate::wait::wait;
 pub use ropewalk_core::blocked::forget;
@@ -151,21 +152,21 @@ impl Limit for After {
     }
 }
 
-/// A number below `count`, from the generator of the worker: the runtime's seed determines it. A plain thread has one of
-/// its own.
+/// A number below `count`, from the generator of the worker, or of the runtime that this thread has entered: the runtime's
+/// seed determines it. A thread outside has one of its own.
 fn below(count: u32) -> u32 {
-    let random = context::with_worker(|worker| worker.map(|worker| worker.next_random()));
-    let random = random.unwrap_or_else(of_thread);
+    let random = context::with_worker(|worker| worker.map(|worker| worker.next_random()))
+        .or_else(|| context::with_entered(|runtime| runtime.shared.next_random()))
+        .unwrap_or_else(of_thread);
     (((random >> 32) * u64::from(count)) >> 32) as u32
 }
 
 /// splitmix64, started elsewhere in each thread.
 fn of_thread() -> u64 {
-    const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
     static STARTS: AtomicU64 = AtomicU64::new(1);
-    thread_local!(static STATE: Cell<u64> = Cell::new(STARTS.fetch_add(1, Relaxed).wrapping_mul(STEP).rotate_left(17)));
-    let state = STATE.try_with(|state| state.replace(state.get().wrapping_add(STEP))).unwrap_or(STEP);
-    let mixed = (state ^ state >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    mixed ^ mixed >> 31
+    thread_local! {
+        static STATE: Cell<u64> = Cell::new(STARTS.fetch_add(1, Relaxed).wrapping_mul(RANDOM_STEP).rotate_left(17));
+    }
+    let next = |state: &Cell<u64>| state.replace(state.get().wrapping_add(RANDOM_STEP));
+    mixed(STATE.try_with(next).unwrap_or(RANDOM_STEP))
 }

@@ -2,10 +2,10 @@
 
 use crate::kit::{on_every_kind, strand_in, until};
 use crate::{hosted, of, start};
-use ropewalk::sync::{Mutex, MutexGuard, RwLock, Semaphore};
+use ropewalk::sync::{Condvar, Mutex, MutexGuard, RwLock, Semaphore};
 use ropewalk::{Reason, Runtime, TaskHandle, Wait, deadlock, task, thread, yield_now};
-use std::sync::Barrier;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Barrier};
 
 fn locks() -> &'static [Mutex<()>; 2] {
     Box::leak(Box::default())
@@ -198,6 +198,101 @@ fn a_mapped_guard_holds_its_lock() {
     assert_eq!(of("maps")[0].members.len(), 2);
 }
 
+/// Where the member `name` is said to wait must be the line after the one that it tells.
+fn is_told_where(name: &str, tell: impl FnOnce(&Runtime, Sender<u32>)) {
+    let (runtime, (say, told)) = (hosted(), channel());
+    tell(&runtime, say);
+    runtime.run_until_stalled().unwrap();
+    let found = of(name);
+    let member = found[0].members.iter().find(|member| member.who.contains(name)).unwrap();
+    let at = member.at.expect("where it asks");
+    assert!(at.file().ends_with("found.rs"), "{at}");
+    assert_eq!(at.line(), told.recv().unwrap() + 1, "{name}");
+}
+
+/// The one who asks need not be in the frame that first polls the future.
+#[test]
+fn who_asks_for_an_owned_guard_is_told_where() {
+    is_told_where("asks-for-own-mutex", |runtime, say| {
+        start(runtime, "asks-for-own-mutex", async move {
+            let lock = Arc::new(Mutex::new(()));
+            let _held = lock.lock().await;
+            say.send(line!()).unwrap();
+            let again = lock.clone().lock_owned();
+            drop(again.await);
+        });
+    });
+    is_told_where("asks-for-own-read", |runtime, say| {
+        start(runtime, "asks-for-own-read", async move {
+            let lock = Arc::new(RwLock::new(()));
+            let _held = lock.write().await;
+            say.send(line!()).unwrap();
+            let again = lock.clone().read_owned();
+            drop(again.await);
+        });
+    });
+    is_told_where("asks-for-own-write", |runtime, say| {
+        start(runtime, "asks-for-own-write", async move {
+            let lock = Arc::new(RwLock::new(()));
+            let _held = lock.read().await;
+            say.send(line!()).unwrap();
+            let again = lock.clone().write_owned();
+            drop(again.await);
+        });
+    });
+    is_told_where("asks-for-own-permit", |runtime, say| {
+        start(runtime, "asks-for-own-permit", async move {
+            let one = Arc::new(Semaphore::new(1));
+            let _held = one.acquire().await;
+            say.send(line!()).unwrap();
+            let again = one.clone().acquire_owned();
+            drop(again.await);
+        });
+    });
+    is_told_where("asks-for-own-many", |runtime, say| {
+        start(runtime, "asks-for-own-many", async move {
+            let one = Arc::new(Semaphore::new(1));
+            let _held = one.acquire().await;
+            say.send(line!()).unwrap();
+            let again = one.clone().acquire_many_owned(1);
+            drop(again.await);
+        });
+    });
+}
+
+/// One that was notified wants its mutex back from somebody who wants what it holds.
+#[test]
+fn who_waits_for_a_condition_is_told_where() {
+    static FILLED: [Condvar; 2] = [Condvar::new(), Condvar::new()];
+    fn notifies(runtime: &Runtime, n: usize, lock: &'static Mutex<()>, held: &'static Mutex<()>) {
+        start(runtime, &format!("notifies-{n}"), async move {
+            let _lock = lock.lock().await;
+            assert!(FILLED[n].notify_one());
+            drop(held.lock().await);
+        });
+    }
+    is_told_where("waits-for-condition", |runtime, say| {
+        let [lock, held] = locks();
+        start(runtime, "waits-for-condition", async move {
+            let (_held, guard) = (held.lock().await, lock.lock().await);
+            say.send(line!()).unwrap();
+            let waits = FILLED[0].wait(guard);
+            drop(waits.await);
+        });
+        notifies(runtime, 0, lock, held);
+    });
+    is_told_where("waits-while-condition", |runtime, say| {
+        let [lock, held] = locks();
+        start(runtime, "waits-while-condition", async move {
+            let (_held, guard) = (held.lock().await, lock.lock().await);
+            say.send(line!()).unwrap();
+            let waits = FILLED[1].wait_while(guard, |()| true);
+            drop(waits.await);
+        });
+        notifies(runtime, 1, lock, held);
+    });
+}
+
 /// Threads are left behind, so they hold no runtime up.
 #[test]
 fn threads_with_and_without_a_cell_and_a_task() {
@@ -223,6 +318,7 @@ fn threads_with_and_without_a_cell_and_a_task() {
 
 #[test]
 fn a_thread_that_joins_one_who_needs_it() {
+    let _a_runtime_installs_it = ropewalk::Handle::current(); // before anybody waits
     let [lock, _] = locks();
     let joins = move || {
         let _guard = lock.lock().wait();
@@ -231,7 +327,6 @@ fn a_thread_that_joins_one_who_needs_it() {
         let _never = inner.wait();
     };
     drop(thread::Builder::new().name("joining-thread").spawn(joins).unwrap());
-    let _a_runtime_installs_it = ropewalk::Handle::current();
     until("it is found", || !of("joining-thread").is_empty());
     assert!(
         of("joining-thread")[0].to_string().contains("waits for a thread, which is thread \"joined-thread\"")

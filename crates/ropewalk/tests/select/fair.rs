@@ -86,3 +86,50 @@ fn a_seed_determines_who_wins() {
     assert_eq!(run(3), run(3));
     assert_ne!(run(3), run(4));
 }
+
+/// Who wins in the future of `block_on`, on a thread of the blocking pool and on a thread that is inside, one after the
+/// other.
+fn winners(runtime: &Runtime) -> Vec<u8> {
+    const TURNS: usize = 40;
+    fn choose() -> u8 {
+        select_wait! { () = ready(()) => 0, () = ready(()) => 1, () = ready(()) => 2 }
+    }
+    runtime.block_on(async {
+        let mut winners = Vec::new();
+        for _ in 0..TURNS {
+            yield_now().await; // the root enters the runtime anew for each poll
+            winners.push(select! { () = ready(()) => 0, () = ready(()) => 1, () = ready(()) => 2 });
+        }
+        let job = ropewalk::spawn_blocking(|| std::iter::repeat_with(choose).take(TURNS).collect::<Vec<_>>());
+        winners.extend(job.await.unwrap());
+        let thread =
+            ropewalk::thread::spawn(|| std::iter::repeat_with(choose).take(TURNS).collect::<Vec<_>>());
+        winners.extend(thread.unwrap().await.unwrap());
+        winners
+    })
+}
+
+#[test]
+fn a_seed_determines_who_wins_outside_of_workers() {
+    on_every_kind(|kind| {
+        let run = |seed| winners(&kind.builder().seed(seed).build().unwrap());
+        let first = run(3);
+        std::thread::spawn(|| block_on(race(3))).join().unwrap(); // others do not matter
+        assert_eq!(first, run(3), "{kind:?}");
+        assert_ne!(first, run(4), "{kind:?}");
+    });
+}
+
+/// Each runtime goes on in its own sequence, whichever thread asks.
+#[test]
+fn runtimes_do_not_share_their_choices() {
+    let build = || Runtime::builder().worker_threads(1).seed(5).build().unwrap();
+    let expected = {
+        let runtime = build();
+        [runtime.block_on(race(50)), runtime.block_on(race(50))]
+    };
+    let (one, other) = (build(), build());
+    let first = [one.block_on(race(50)), other.block_on(race(50))];
+    let second = [other.block_on(race(50)), one.block_on(race(50))];
+    assert_eq!((first, second), ([expected[0]; 2], [expected[1]; 2]));
+}

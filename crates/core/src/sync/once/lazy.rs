@@ -1,13 +1,12 @@
 //! A cell that knows how to make its value.
 
 use super::OnceCell;
-use alloc::boxed::Box;
 use core::fmt;
 use core::future::Future;
-use core::pin::Pin;
 
-/// The initialiser of a [`Lazy`] whose type can be written down, for statics.
-pub type LazyInit<T> = fn() -> Pin<Box<dyn Future<Output = T> + Send>>;
+/// The initialiser of a [`Lazy`] whose type can be written down, for statics. The future is boxed (feature `alloc`).
+#[cfg(feature = "alloc")]
+pub type LazyInit<T> = fn() -> core::pin::Pin<alloc::boxed::Box<dyn Future<Output = T> + Send>>;
 
 /// A [`OnceCell`] with its initialiser: the first who asks runs it.
 ///
@@ -22,7 +21,35 @@ pub type LazyInit<T> = fn() -> Pin<Box<dyn Future<Output = T> + Send>>;
 /// assert_eq!(local.ready(), None, "nobody has asked yet");
 /// assert_eq!(block_on_simple(local.get()), &42);
 /// ```
+///
+/// Without the feature `alloc` there is no default for `F`: write down a function that gives a future with a name.
+///
+/// ```
+/// use core::future::{Ready, ready};
+/// use ropewalk_core::{block_on_simple, sync::Lazy};
+///
+/// static NUMBER: Lazy<u32, fn() -> Ready<u32>> = Lazy::new(|| ready(7));
+/// assert_eq!(block_on_simple(NUMBER.get()), &7);
+/// ```
+#[cfg(feature = "alloc")]
 pub struct Lazy<T, F = LazyInit<T>> {
+    cell: OnceCell<T>,
+    init: F,
+}
+
+/// A [`OnceCell`] with its initialiser: the first who asks runs it.
+///
+/// ```
+/// use core::future::{Ready, ready};
+/// use ropewalk_core::{block_on_simple, sync::Lazy};
+///
+/// static NUMBER: Lazy<u32, fn() -> Ready<u32>> = Lazy::new(|| ready(7));
+/// assert_eq!(block_on_simple(NUMBER.get()), &7);
+/// ```
+///
+/// With the feature `alloc`, `F` has a default: a function that gives a boxed future.
+#[cfg(not(feature = "alloc"))]
+pub struct Lazy<T, F> {
     cell: OnceCell<T>,
     init: F,
 }

@@ -36,6 +36,29 @@ fn many_read_one_writes() {
     assert_eq!(Arc::into_inner(lock).unwrap().into_inner(), 2);
 }
 
+/// An owned future that is dropped at any stage gives back its turn and its `Arc`.
+#[test]
+fn owned_futures_cancelled_at_each_stage_lose_nothing() {
+    let lock = Arc::new(RwLock::new(0));
+    drop(lock.clone().read_owned()); // never polled
+    drop(lock.clone().write_owned());
+    let writer = lock.try_write().unwrap();
+    drop(waiting(lock.clone().read_owned())); // in line
+    drop(waiting(lock.clone().write_owned()));
+    let (called, mut next) = (waiting(lock.clone().write_owned()), waiting(lock.clone().read_owned()));
+    drop(writer);
+    drop(called); // called: the turn goes to the next
+    drop(ready(&mut next));
+    let writer = lock.try_write().unwrap();
+    let (granted, last) = (waiting(lock.clone().read_owned()), waiting(lock.clone().read_owned()));
+    drop(writer);
+    drop(granted); // granted, because the other was served too
+    drop(last);
+    drop(next);
+    assert!(lock.try_write().is_ok());
+    assert_eq!(Arc::strong_count(&lock), 1);
+}
+
 /// Readers that keep coming do not keep a writer out: those after it queue behind it.
 #[test]
 fn a_writer_is_not_starved_by_readers() {

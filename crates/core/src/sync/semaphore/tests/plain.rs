@@ -15,6 +15,30 @@ fn permits_and_futures_may_travel() {
     sends(&shared.try_acquire_owned().unwrap());
 }
 
+/// An owned future that is dropped at any stage gives back its turn and its `Arc`.
+#[test]
+fn owned_futures_cancelled_at_each_stage_lose_nothing() {
+    let semaphore = Arc::new(Semaphore::new(2));
+    drop(semaphore.clone().acquire_owned()); // never polled
+    drop(semaphore.clone().acquire_many_owned(2));
+    let both = semaphore.try_acquire_many(2).unwrap();
+    drop(waiting(semaphore.clone().acquire_owned())); // in line
+    drop(waiting(semaphore.clone().acquire_many_owned(2)));
+    let called = waiting(semaphore.clone().acquire_many_owned(2));
+    let mut next = waiting(semaphore.clone().acquire_owned());
+    drop(both);
+    drop(called); // called: the turn goes to the next
+    drop(ready(&mut next).unwrap());
+    let both = semaphore.try_acquire_many(2).unwrap();
+    let (granted, last) =
+        (waiting(semaphore.clone().acquire_owned()), waiting(semaphore.clone().acquire_owned()));
+    drop(both);
+    assert_eq!(semaphore.available_permits(), 1, "one of them is granted, the other called");
+    drop((granted, last, next));
+    assert_eq!(semaphore.available_permits(), 2);
+    assert_eq!(Arc::strong_count(&semaphore), 1);
+}
+
 #[test]
 fn permits_come_and_go() {
     let semaphore = Arc::new(Semaphore::new(3));
