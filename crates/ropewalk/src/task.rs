@@ -195,6 +195,12 @@ pub(crate) fn launch_pinned<B: Body + 'static, X: Extra>(
     body: B,
     order: Order<X>,
 ) -> TaskHandle<B::Output> {
+    if worker.pool.config.observe && X::KIND != Observation::KIND {
+        let Order { spawned_at, priority, extra } = order;
+        let home = extra.home();
+        let extra = Observation { home, ..observation(&worker.pool, None, extra.into_kin()) };
+        return launch_pinned(worker, body, Order { extra, spawned_at, priority });
+    }
     // SAFETY: pinned: it is polled and dropped by this worker, on this thread; a handle whose output is not Send stays
     // on this thread too.
     let (runnable, handle) = unsafe { make(&worker.pool, Some(worker), body, order) };

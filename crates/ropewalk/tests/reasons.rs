@@ -1,6 +1,11 @@
 //! Why a task waits: one test per reason, and what is shown when there are several, or none.
 
+#[path = "kit/mod.rs"]
+mod kit;
+
 use ropewalk::channel;
+#[cfg(unix)]
+use ropewalk::net::UnixStream;
 use ropewalk::sync::{
     Barrier, CancellationToken, Condvar, Mutex, Notify, OnceCell, RateLimiter, RwLock, Semaphore,
 };
@@ -8,6 +13,7 @@ use ropewalk::time::{interval, sleep, timeout};
 use ropewalk::{
     Blocked, Reason, Runtime, TaskGroup, Wait, join, select, spawn, spawn_blocking, task, thread,
 };
+use std::cell::RefCell;
 use std::future::{Future, pending, poll_fn, ready};
 use std::sync::mpsc;
 use std::task::Poll;
@@ -19,11 +25,18 @@ fn runtime() -> Runtime {
     Runtime::builder().worker_threads(0).observe(true).build().unwrap()
 }
 
+thread_local! {
+    /// What the tests of this thread have seen so far.
+    static SEEN: RefCell<Vec<Reason>> = const { RefCell::new(Vec::new()) };
+}
+
 /// What the task of that name waits for.
 fn blocked(runtime: &Runtime, name: &str) -> Option<Blocked> {
     let tasks = runtime.tasks();
     let named = |seen: &&ropewalk::Observed| seen.name.as_deref() == Some(name);
-    tasks.iter().filter_map(|task| task.observed.as_ref()).find(named).expect("it is alive").blocked
+    let observed = tasks.iter().filter_map(|task| task.observed.as_ref()).find(named).expect("it is alive");
+    SEEN.with_borrow_mut(|seen| seen.extend(observed.blocked.map(|blocked| blocked.reason)));
+    observed.blocked
 }
 
 /// What a task waits for that runs this future.
@@ -98,6 +111,47 @@ fn a_thread_is_a_reason() {
     });
     assert_eq!(at.reason, Reason::Thread);
     drop(let_go);
+}
+
+/// The same for what the system decides about: it is driven until it waits.
+#[cfg(unix)]
+fn reason_soon<T: Send + 'static>(
+    runtime: &Runtime,
+    future: impl Future<Output = T> + Send + 'static,
+) -> Blocked {
+    let _task = task::Builder::new().name("subject").spawn_on(&runtime.handle(), future);
+    let mut at = None;
+    kit::until("it waits", || {
+        runtime.run_until_stalled().unwrap();
+        at = blocked(runtime, "subject");
+        at.is_some()
+    });
+    at.unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn input_is_a_reason_and_says_of_which_file() {
+    use std::os::fd::AsRawFd;
+    let runtime = runtime();
+    let (ours, _theirs) = runtime.block_on(async { UnixStream::pair() }).unwrap();
+    let file = ours.as_raw_fd() as usize;
+    let at = reason_soon(&runtime, async move { ours.read(&mut [0; 8]).await });
+    assert_eq!((at.reason, at.what, at.others), (Reason::Input, file, 0));
+    let (ours, _theirs) = runtime.block_on(async { UnixStream::pair() }).unwrap();
+    assert_eq!(reason_soon(&runtime, async move { ours.readable().await }).reason, Reason::Input);
+}
+
+#[cfg(unix)]
+#[test]
+fn output_is_a_reason_and_says_of_which_file() {
+    use std::os::fd::AsRawFd;
+    let runtime = runtime();
+    let (ours, _theirs) = runtime.block_on(async { UnixStream::pair() }).unwrap();
+    let file = ours.as_raw_fd() as usize;
+    // Nobody reads: at some point the buffers are full.
+    let at = reason_soon(&runtime, async move { while ours.write(&[7; 4096]).await.is_ok() {} });
+    assert_eq!((at.reason, at.what, at.others), (Reason::Output, file, 0));
 }
 
 #[test]
@@ -332,6 +386,78 @@ fn a_job_that_waits_shows_its_reason() {
     assert_eq!((seen.reason, seen.what as u64), (Reason::Join, id.get()));
     abort.cancel();
     runtime.block_on(job).unwrap();
+}
+
+#[test]
+fn a_strand_that_waits_shows_its_reason() {
+    let runtime = runtime();
+    let lock: &'static Mutex<()> = Box::leak(Box::default());
+    let held = lock.try_lock().unwrap();
+    let strand = kit::strand_in(&runtime, || drop(lock.lock().wait()));
+    let id = strand.id().unwrap();
+    runtime.run_until_stalled().unwrap();
+    let seen = || {
+        let tasks = runtime.tasks();
+        let strand = tasks.iter().find(|task| task.id == id).expect("it is alive");
+        strand.observed.as_ref().unwrap().blocked.map(|blocked| (blocked.reason, blocked.others))
+    };
+    assert_eq!(seen(), Some((Reason::Mutex, 0)));
+    drop(held);
+    runtime.block_on(strand).unwrap();
+}
+
+#[test]
+fn a_local_task_shows_its_reason_also_in_a_group() {
+    let runtime = runtime();
+    runtime.block_on(async {
+        let local = ropewalk::spawn_local(async { sleep(LONG).await }).unwrap();
+        let mut group = TaskGroup::new();
+        group.spawn_local(pending::<()>()).unwrap();
+        ropewalk::yield_now().await;
+        let tasks = ropewalk::Handle::current().tasks();
+        let reasons: Vec<_> = tasks
+            .iter()
+            .filter_map(|task| task.observed.as_ref()?.blocked)
+            .map(|blocked| blocked.reason)
+            .collect();
+        assert_eq!(reasons.len(), 2, "{tasks:?}");
+        assert!(reasons.contains(&Reason::Sleep) && reasons.contains(&Reason::Other), "{tasks:?}");
+        drop(local);
+    });
+}
+
+/// Runs the tests of single reasons again and compares what they saw with what there is: a reason without a test fails here.
+#[cfg(unix)]
+#[test]
+fn every_reason_has_its_test() {
+    let tests: [fn(); _] = [
+        what_says_nothing_is_other,
+        sleep_is_a_reason,
+        join_is_a_reason_and_says_which_task,
+        group_is_a_reason,
+        a_mutex_is_a_reason_and_says_which,
+        reading_and_writing_are_reasons,
+        a_semaphore_is_a_reason,
+        a_notification_is_a_reason,
+        a_barrier_is_a_reason,
+        a_condition_is_a_reason,
+        the_initialisation_by_another_is_a_reason,
+        a_cancellation_is_a_reason,
+        a_rate_limit_is_a_reason,
+        sending_is_a_reason_for_every_kind_of_channel,
+        receiving_is_a_reason_for_every_kind_of_channel,
+        a_oneshot_a_broadcast_and_a_watch_are_reasons,
+        a_blocking_job_is_a_reason,
+        a_thread_is_a_reason,
+        input_is_a_reason_and_says_of_which_file,
+        output_is_a_reason_and_says_of_which_file,
+    ];
+    SEEN.take();
+    tests.into_iter().for_each(|test| test());
+    let seen = SEEN.take();
+    let untested: Vec<_> = Reason::ALL.into_iter().filter(|reason| !seen.contains(reason)).collect();
+    assert_eq!(untested, [], "reasons without a test");
+    assert!(Reason::ALL.into_iter().enumerate().all(|(at, reason)| reason as usize == at));
 }
 
 #[test]
