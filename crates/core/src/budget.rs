@@ -4,9 +4,10 @@
 //! now and then the answer is "not now": the task's waker has been called and the operation returns `Pending`. A runtime
 //! installs its answer once; without one, and on plain threads, the answer is always "go on".
 //!
-//! Every operation pays for the question, so most are answered on the spot: a thread has some operations *free*
-//! ([`grant`]), and whoever runs tasks is asked when they are used up. It grants a task's budget before each poll, and
-//! takes back what is left when another one's turn comes. (Without `std` there is nothing of a thread: it is always asked.)
+//! Every operation pays for the question, so most are answered on the spot: a thread has something to spend ([`grant`]), an
+//! operation takes [`OPERATION`] of it, and whoever runs tasks is asked when it is used up. That one grants a task's budget
+//! before each poll, and takes back what is left when another one's turn comes. (Without `std` there is nothing of a thread:
+//! it is always asked.)
 //!
 //! Such a `Pending` does not mean that there is nothing. Whoever must know the difference asks for [`refusals`] before
 //! and after.
@@ -27,25 +28,28 @@ pub fn install(proceed: fn(&mut Context<'_>) -> Poll<()>, count: fn() -> u32) {
 
 #[cfg(feature = "std")]
 std::thread_local! {
-    /// Operations of this thread that nobody is asked for. (Under a model checker its threads share it: nothing there runs
+    /// What this thread may spend before somebody is asked. (Under a model checker its threads share it: nothing there runs
     /// long enough to be refused.)
     static FREE: core::cell::Cell<u32> = const { core::cell::Cell::new(0) };
 }
 
-/// From now on the answer is "go on" for so many operations of this thread. Returns how many of the last grant are left.
+/// What an operation costs; one that is much cheaper than most, a lock that is free, costs 1.
+pub const OPERATION: u32 = 8;
+
+/// From now on the answer is "go on" until this thread has spent so much. Returns what is left of the last grant.
 /// For whoever runs tasks; a task that grants itself more keeps others waiting, no worse.
 #[inline(always)]
-pub fn grant(operations: u32) -> u32 {
+pub fn grant(budget: u32) -> u32 {
     #[cfg(feature = "std")]
-    return FREE.try_with(|free| free.replace(operations)).unwrap_or(0);
+    return FREE.try_with(|free| free.replace(budget)).unwrap_or(0);
     #[cfg(not(feature = "std"))]
     {
-        let _nothing_to_keep_it_in = operations;
+        let _nothing_to_keep_it_in = budget;
         0
     }
 }
 
-/// How many operations of this thread are free.
+/// What this thread may still spend.
 #[inline(always)]
 pub fn left() -> u32 {
     #[cfg(feature = "std")]
@@ -57,12 +61,24 @@ pub fn left() -> u32 {
 /// `Pending`: the budget of the current task is used up, its waker was called, return `Pending` now.
 #[inline(always)]
 pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<()> {
+    poll_spend(OPERATION, cx)
+}
+
+/// The same for an operation that costs next to nothing. (If a free lock cost as much as others do, a poll would end after 128,
+/// some microseconds: with 8 tasks on 2 workers a contended lock took half as long again.)
+#[inline(always)]
+pub(crate) fn poll_proceed_cheaply(cx: &mut Context<'_>) -> Poll<()> {
+    poll_spend(1, cx)
+}
+
+#[inline(always)]
+fn poll_spend(cost: u32, cx: &mut Context<'_>) -> Poll<()> {
     let free = left();
-    if free > 0 {
-        grant(free - 1);
-        return Poll::Ready(());
+    if free < cost {
+        return ask(cx);
     }
-    ask(cx)
+    grant(free - cost);
+    Poll::Ready(())
 }
 
 #[cold]

@@ -71,7 +71,6 @@ pub(super) use word::{MAX_PERMITS, Snapshot};
 
 use crate::deadlock;
 use crate::list::List;
-use crate::prim::real::{AtomicU32, Ordering};
 use crate::prim::{BriefGuard, BriefLock, spin_loop};
 use core::fmt;
 use core::ptr::NonNull;
@@ -111,13 +110,8 @@ impl Line {
     }
 }
 
-/// After so many acquisitions that did not wait, one asks for the budget.
-const ASK_EVERY: u32 = 8;
-
 pub(super) struct Permits {
     word: Word,
-    /// Acquisitions that did not wait, more or less: not worth a read-modify-write.
-    at_once: AtomicU32,
     line: BriefLock<Line>,
     key: deadlock::Key,
 }
@@ -145,12 +139,12 @@ impl Permits {
     #[cfg(not(any(loom, shuttle)))]
     pub(super) const fn new(permits: usize) -> Self {
         let (word, line) = (Word::new(permits), BriefLock::new(Line::new()));
-        Self { word, at_once: AtomicU32::new(0), line, key: deadlock::Key::new() }
+        Self { word, line, key: deadlock::Key::new() }
     }
     #[cfg(any(loom, shuttle))]
     pub(super) fn new(permits: usize) -> Self {
         let (word, line) = (Word::new(permits), BriefLock::new(Line::new()));
-        Self { word, at_once: AtomicU32::new(0), line, key: deadlock::Key::new() }
+        Self { word, line, key: deadlock::Key::new() }
     }
 
     /// Takes `n` permits as a newcomer, or not: the answer is whether it did.
@@ -189,16 +183,6 @@ impl Permits {
     #[inline(always)]
     pub(super) fn uncounted(&self) {
         deadlock::counts_no_more(&self.key);
-    }
-
-    /// Whether one that got its permits at once has to ask for the budget: a task that never waits must, now and then. The
-    /// count is here, and not the thread's, so that a run can be repeated. (To ask every time ends a poll after 128
-    /// acquisitions, a few microseconds: with 8 tasks on 2 workers a contended lock took half as long again.)
-    #[inline(always)]
-    fn is_time_to_ask(&self) -> bool {
-        let count = self.at_once.load(Ordering::Relaxed).wrapping_add(1);
-        self.at_once.store(count, Ordering::Relaxed);
-        count.is_multiple_of(ASK_EVERY)
     }
 
     /// Ends all waiting. Returns `false` if it was closed already.

@@ -114,18 +114,11 @@ impl<R: Request> Claim<R> {
         unsafe { ManuallyDrop::take(&mut self.request) }
     }
 
-    /// `at_once`: it took the permits, and it is time to ask for the budget; if that is used up, they go back. The request
-    /// is still there, also when it is ready. (So the answer fits into registers.)
+    /// The request is still there, also when it is ready. (So the answer fits into registers.)
     #[inline(never)]
-    fn poll_slowly(&mut self, at_once: bool, cx: &mut Context<'_>) -> Poll<Result<(), Denied>> {
+    fn poll_slowly(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Denied>> {
         assert!(self.stage != Stage::Done, "polled after it completed"); // and its request is gone
         let (permits, want) = (self.request.place().permits(), self.request.want());
-        if at_once {
-            let unless_kept = GiveBack(permits, want); // also if the waker panics
-            ready!(budget::poll_proceed(cx));
-            core::mem::forget(unless_kept);
-            return Poll::Ready(Ok(()));
-        }
         let polled = match self.stage {
             Stage::New => {
                 ready!(budget::poll_proceed(cx));
@@ -150,15 +143,6 @@ impl<R: Request> Claim<R> {
     }
 }
 
-/// Permits that were taken, and go back when this is dropped.
-struct GiveBack<'a>(&'a Permits, usize);
-
-impl Drop for GiveBack<'_> {
-    fn drop(&mut self) {
-        self.0.release(self.1);
-    }
-}
-
 impl<R: Request> Future for Claim<R> {
     type Output = Result<R, Denied>;
 
@@ -169,19 +153,18 @@ impl<R: Request> Future for Claim<R> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // SAFETY: nothing is moved out of it but `request`, which is not pinned.
         let this = unsafe { self.get_unchecked_mut() };
-        let mut at_once = false;
         if this.stage == Stage::New {
+            ready!(budget::poll_proceed_cheaply(cx)); // nothing has been taken yet
             // SAFETY: a copy, to be used instead of the request, by who is done then, or not at all. (After the exchange it
             // would have to be read again, and that takes long.)
             let request = ManuallyDrop::new(unsafe { core::ptr::read(&*this.request) });
             let permits = request.place().permits();
-            at_once = permits.word.take(request.likely(), request.want()).is_ok();
-            if at_once && !permits.is_time_to_ask() {
+            if permits.word.take(request.likely(), request.want()).is_ok() {
                 this.stage = Stage::Done;
                 return Poll::Ready(Ok(ManuallyDrop::into_inner(request)));
             }
         }
-        this.poll_slowly(at_once, cx).map(|outcome| {
+        this.poll_slowly(cx).map(|outcome| {
             let request = this.done();
             outcome.map(|()| request)
         })

@@ -39,7 +39,8 @@ impl Worker {
         let ran =
             if self.watching.get() { self.run_watched(task) } else { task.run_with(&self.frame.yielded) };
         self.set_current(None);
-        self.station.counters.operations.add(u64::from(BUDGET.saturating_sub(budget::left())));
+        let spent = BUDGET.saturating_sub(budget::left());
+        self.station.counters.operations.add(u64::from(spent / budget::OPERATION));
         match ran {
             Ran::Idle => {}
             Ran::Done => self.finished(kind),
