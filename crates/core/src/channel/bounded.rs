@@ -71,7 +71,8 @@ pub(super) enum Refusal {
 
 /// The right, and the duty, to fill a slot (G4).
 #[must_use]
-pub(super) struct Claim {
+pub(super) struct Claim<'r, T> {
+    slot: &'r Slot<T>,
     index: u64,
     /// Receivers wait and must be called afterwards.
     pub(super) owes: bool,
@@ -138,20 +139,25 @@ impl<T> Ring<T> {
 
     /// A place for a value, which the caller must fill at once, if there is one at first sight.
     #[inline(always)]
-    pub(super) fn claim_at_sight(&self, guess: &Guess) -> Option<Claim> {
+    pub(super) fn claim_at_sight(&self, guess: &Guess) -> Option<Claim<'_, T>> {
         let tail = guess.at(&self.tail);
         if tail.is_closed() || !self.has_room(tail) {
             guess.distrust();
             return None;
         }
-        let moved = guess.exchange(&self.tail, tail, tail.advanced(1));
-        moved.then_some(Claim { index: tail.index(), owes: tail.is_waiting() })
+        let claim = self.claim_of(tail); // before the exchange, behind which every load takes its time
+        guess.exchange(&self.tail, tail, tail.advanced(1)).then_some(claim)
+    }
+
+    /// What moving the tail from there gives.
+    #[inline(always)]
+    fn claim_of(&self, tail: Word) -> Claim<'_, T> {
+        Claim { slot: self.slot(tail.index()), index: tail.index(), owes: tail.is_waiting() }
     }
 
     /// A place for a value, which the caller must fill at once.
-    pub(super) fn claim(&self) -> Result<Claim, Refusal> {
-        self.move_tail(|tail| Some(tail.advanced(1)))
-            .map(|tail| Claim { index: tail.index(), owes: tail.is_waiting() })
+    pub(super) fn claim(&self) -> Result<Claim<'_, T>, Refusal> {
+        self.move_tail(|tail| Some(tail.advanced(1))).map(|tail| self.claim_of(tail))
     }
 
     /// Promises a place.
@@ -160,13 +166,13 @@ impl<T> Ring<T> {
     }
 
     /// The place that was promised. Only `Closed` keeps it back; the promise is over then, too.
-    pub(super) fn redeem(&self) -> Result<Claim, Refusal> {
+    pub(super) fn redeem(&self) -> Result<Claim<'_, T>, Refusal> {
         let mut tail = self.tail.load();
         loop {
             let next = if tail.is_closed() { tail.redeemed() } else { tail.redeemed().advanced(1) };
             match self.tail.exchange(tail, next) {
                 Ok(()) if tail.is_closed() => return Err(Refusal::Closed),
-                Ok(()) => return Ok(Claim { index: tail.index(), owes: tail.is_waiting() }),
+                Ok(()) => return Ok(self.claim_of(tail)),
                 Err(now) => tail = now,
             }
         }
@@ -229,8 +235,8 @@ impl<T> Ring<T> {
 
     /// Puts the value into the place.
     #[inline(always)]
-    pub(super) fn fill(&self, claim: &Claim, value: T) {
-        let slot = self.slot(claim.index);
+    pub(super) fn fill(&self, claim: &Claim<'_, T>, value: T) {
+        let slot = claim.slot;
         debug_assert_eq!(slot.stamp.load(Relaxed), free(claim.index));
         // SAFETY: the claim makes the slot ours until we stamp it (G1), and it is free (G2).
         slot.value.with_mut(|at| unsafe { (*at).write(value) });

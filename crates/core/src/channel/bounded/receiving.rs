@@ -2,7 +2,7 @@
 
 use super::super::TryRecvError;
 use super::super::word::{Guess, Word, distance};
-use super::{Ring, filled, free};
+use super::{Ring, Slot, filled, free};
 use crate::prim::{Ordering::*, pause};
 
 /// What was seen instead of a value at first sight.
@@ -28,14 +28,17 @@ impl<T> Ring<T> {
     #[inline(always)]
     pub(in super::super) fn take_at_sight(&self, guess: &Guess) -> Result<(T, bool), Unseen> {
         let head = guess.at(&self.head);
-        if !self.is_filled(head.index()) {
+        // All before the exchange, behind which every load takes its time.
+        let (slot, next) = (self.slot(head.index()), free(head.index() + self.mask + 1));
+        if slot.stamp.load(Acquire) != filled(head.index()) {
             guess.distrust();
             return Err(Unseen::Nothing);
         }
         if !guess.exchange(&self.head, head, head.advanced(1)) {
             return Err(Unseen::Unclear);
         }
-        Ok((self.take_out(head.index()), head.is_waiting()))
+        // SAFETY: the head was moved over it, and it was filled.
+        Ok((unsafe { slot.take_out(next) }, head.is_waiting()))
     }
 
     /// Takes the oldest value, and says whether senders wait and must be called.
@@ -96,13 +99,9 @@ impl<T> Ring<T> {
         Ok(now)
     }
 
-    #[inline(always)]
     fn take_out(&self, index: u64) -> T {
-        let slot = self.slot(index);
-        // SAFETY: the head was moved over it by the caller: ours from filled to free (G1).
-        let value = slot.value.with(|at| unsafe { (*at).assume_init_read() });
-        slot.stamp.store(free(index + self.mask + 1), Release);
-        value
+        // SAFETY: the head was moved over it by the caller.
+        unsafe { self.slot(index).take_out(free(index + self.mask + 1)) }
     }
 
     /// Whether there is a value, to be asked again and again: it looks at nothing but the slot that a sender stamps.
@@ -122,5 +121,20 @@ impl<T> Ring<T> {
         let tail = self.tail.announce(); // receivers again
         let values = distance(self.head.load().index(), tail.index());
         values > called as u64 && values <= self.places // more than that: the head was ahead, they were received
+    }
+}
+
+impl<T> Slot<T> {
+    /// Takes the value, and stamps the slot.
+    ///
+    /// # Safety
+    ///
+    /// It is filled, the caller moved the head over it and takes it once: it is ours until it is stamped (G1).
+    #[inline(always)]
+    unsafe fn take_out(&self, next: usize) -> T {
+        // SAFETY: passed on to the caller.
+        let value = self.value.with(|at| unsafe { (*at).assume_init_read() });
+        self.stamp.store(next, Release);
+        value
     }
 }

@@ -43,8 +43,8 @@ fn model_ring_last_slot_goes_to_one_sender() {
 // - in crates/core/src/channel/bounded.rs: `slot.stamp.store(filled(claim.index), Release);`
 // + `slot.stamp.store(filled(claim.index), Relaxed);`
 // mutation: ring-place-is-not-published
-// - in crates/core/src/channel/bounded/receiving.rs: `slot.stamp.store(free(index + self.mask + 1), Release);`
-// + `slot.stamp.store(free(index + self.mask + 1), Relaxed);`
+// - in crates/core/src/channel/bounded/receiving.rs: `self.stamp.store(next, Release);`
+// + `self.stamp.store(next, Relaxed);`
 // mutation: ring-stamps-before-it-fills
 // - in crates/core/src/channel/bounded.rs: `slot.value.with_mut(|at| unsafe { (*at).write(value) });`
 // + `slot.stamp.store(filled(claim.index), Release); slot.value.with_mut(|at| unsafe { (*at).write(value) });`

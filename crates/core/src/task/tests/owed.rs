@@ -205,7 +205,10 @@ mod one_thread {
                 task.expect("it was left there").cancel();
             }
             Yields => YIELDED.set(true),
-            WakesItself => cx.waker().clone().wake(),
+            WakesItself => {
+                let own = cx.waker().clone(); // by value: it is owed when it is used up
+                own.wake();
+            }
             DropsThem => {
                 let mut kept = kept.lock().unwrap();
                 let half = kept.len() / 2;
