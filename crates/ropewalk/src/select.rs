@@ -105,9 +105,11 @@ pub mod support;
 /// ```
 ///
 /// The locks of [`sync`](crate::sync) let the arm overtake in this very case: a waiter is first only *called*, and while it
-/// does not come, others may take the lock, also those behind it in line. But after somebody came too late, the lock is
-/// *given* to those next in line for some turns, and then it is as above; and others that wait behind a called one sleep
-/// until it comes or is dropped. Nothing is handed over by channels: a message stays for whoever asks first.
+/// does not come, others may take the lock (255 times), also those behind it in line. But after somebody came too late, the
+/// lock is *given* to those next in line for some turns, and then it is as above; and tasks that sleep behind a called one
+/// sleep until it comes or is dropped. Nothing is handed over by channels: a message stays for whoever asks first. A
+/// notification of [`Notify`](crate::sync::Notify) stays with the one who was notified. The page
+/// [`choosing`](crate::choosing) has a table of them all.
 ///
 /// The same happens to the elements of a stream of futures while the loop's body runs, and to whatever is polled once and
 /// put aside. Three ways out: give the future itself to `select!` (`lock.lock()` as the branch: it is dropped before the
