@@ -14,7 +14,7 @@ type Operation<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 #[test]
 fn mutex() {
-    run::<TheMutex>();
+    run::<TheMutex>("Mutex");
 }
 
 struct TheMutex(Arc<Mutex<(u32, u32)>>);
@@ -28,6 +28,7 @@ enum Locked<'a> {
 
 impl Subject for TheMutex {
     type Held<'a> = Locked<'a>;
+    const HELD: &str = "locks";
 
     fn new(_: &mut Random) -> Self {
         Self(Arc::new(Mutex::new((0, 0))))
@@ -52,7 +53,7 @@ impl Subject for TheMutex {
 
 #[test]
 fn rwlock() {
-    run::<TheRwLock>();
+    run::<TheRwLock>("RwLock");
 }
 
 struct TheRwLock(Arc<RwLock<u32>>);
@@ -66,6 +67,7 @@ enum RwLocked<'a> {
 
 impl Subject for TheRwLock {
     type Held<'a> = RwLocked<'a>;
+    const HELD: &str = "locks";
 
     fn new(_: &mut Random) -> Self {
         Self(Arc::new(RwLock::new(0)))
@@ -97,7 +99,7 @@ impl Subject for TheRwLock {
 
 #[test]
 fn semaphore() {
-    run::<TheSemaphore>();
+    run::<TheSemaphore>("Semaphore");
 }
 
 struct TheSemaphore {
@@ -125,6 +127,7 @@ impl Has<'_> {
 
 impl Subject for TheSemaphore {
     type Held<'a> = Has<'a>;
+    const HELD: &str = "permits";
 
     fn new(random: &mut Random) -> Self {
         let made = random.below(6);
@@ -187,7 +190,7 @@ impl Subject for TheSemaphore {
 
 #[test]
 fn condvar() {
-    run::<TheCondvar>();
+    run::<TheCondvar>("Condvar");
 }
 
 /// Tickets are put in one at a time, each with one notification: none may be left while somebody waits for one.
@@ -198,6 +201,7 @@ struct TheCondvar {
 
 impl Subject for TheCondvar {
     type Held<'a> = ();
+    const HELD: &str = "tickets";
 
     fn new(_: &mut Random) -> Self {
         Self { tickets: Mutex::new(0), filled: Condvar::new() }
@@ -237,7 +241,7 @@ impl TheCondvar {
 
 #[test]
 fn barrier() {
-    run::<TheBarrier>();
+    run::<TheBarrier>("Barrier");
 }
 
 struct TheBarrier {
@@ -261,6 +265,7 @@ impl Drop for Present<'_> {
 
 impl Subject for TheBarrier {
     type Held<'a> = ();
+    const HELD: &str = "passages";
 
     fn new(random: &mut Random) -> Self {
         let parties = 1 + random.below(5);
