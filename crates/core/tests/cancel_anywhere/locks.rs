@@ -3,7 +3,8 @@
 use crate::driver::{Random, Subject, run};
 use ropewalk_core::sync::{
     Barrier, Condvar, MappedMutexGuard, Mutex, MutexGuard, OwnedMutexGuard, OwnedRwLockReadGuard,
-    OwnedSemaphorePermit, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore, SemaphorePermit,
+    OwnedRwLockWriteGuard, OwnedSemaphorePermit, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore,
+    SemaphorePermit,
 };
 use std::cell::Cell;
 use std::future::Future;
@@ -63,6 +64,7 @@ enum RwLocked<'a> {
     Read(#[allow(dead_code)] RwLockReadGuard<'a, u32>),
     ReadOwned(#[allow(dead_code)] OwnedRwLockReadGuard<u32>),
     Write(RwLockWriteGuard<'a, u32>),
+    WriteOwned(#[allow(dead_code)] OwnedRwLockWriteGuard<u32>),
 }
 
 impl Subject for TheRwLock {
@@ -73,10 +75,11 @@ impl Subject for TheRwLock {
         Self(Arc::new(RwLock::new(0)))
     }
     fn start<'a>(&'a self, random: &mut Random) -> Operation<'a, RwLocked<'a>> {
-        match random.below(5) {
+        match random.below(6) {
             0 | 1 => Box::pin(async { RwLocked::Read(self.0.read().await) }),
             2 => Box::pin(async { RwLocked::ReadOwned(self.0.clone().read_owned().await) }),
-            _ => Box::pin(async { RwLocked::Write(self.0.write().await) }),
+            3 | 4 => Box::pin(async { RwLocked::Write(self.0.write().await) }),
+            _ => Box::pin(async { RwLocked::WriteOwned(self.0.clone().write_owned().await) }),
         }
     }
     fn act<'a>(&'a self, random: &mut Random, held: &mut Vec<RwLocked<'a>>) {
@@ -89,7 +92,8 @@ impl Subject for TheRwLock {
         }
     }
     fn check(&self, held: &[RwLocked<'_>]) {
-        let writers = held.iter().filter(|guard| matches!(guard, RwLocked::Write(_))).count();
+        let writes = |guard: &&RwLocked<'_>| matches!(guard, RwLocked::Write(_) | RwLocked::WriteOwned(_));
+        let writers = held.iter().filter(writes).count();
         assert!(writers == 0 || held.len() == 1, "{held:?}");
     }
     fn end(&self) {
