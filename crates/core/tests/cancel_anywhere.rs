@@ -5,6 +5,8 @@
 //! seed of a failure is in its message: `ROPEWALK_FUZZ_SEED=.. ROPEWALK_FUZZ_STEPS=..` repeat it and make it longer.
 #![cfg(not(any(loom, shuttle)))]
 
+#[path = "kit/account.rs"]
+mod account;
 #[path = "cancel_anywhere/driver.rs"]
 mod driver;
 #[path = "cancel_anywhere/locks.rs"]

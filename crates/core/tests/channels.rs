@@ -3,6 +3,8 @@
 //! model tests beside the code, and `ropewalk/tests/channels.rs` has the threads.
 #![cfg(not(any(loom, shuttle)))]
 
+#[path = "kit/account.rs"]
+mod account;
 #[path = "channels/player.rs"]
 mod player;
 #[path = "channels/rules.rs"]
@@ -22,24 +24,29 @@ fn play(kind: Kind, games: u64, steps: u32) {
     }
 }
 
-/// The number of games, more in an optimised build.
-const GAMES: u64 = if cfg!(debug_assertions) { 300 } else { 6_000 };
+/// The number of games with each kind of channel, more in an optimised build.
+fn games() -> u64 {
+    account::steps(if cfg!(debug_assertions) { 75_000 } else { 1_500_000 }) as u64 / 250
+}
 
 #[test]
 fn bounded_by_the_rules() {
     for capacity in [1, 2, 3, 4, 7] {
-        play(Kind::Bounded(capacity), GAMES, 250);
+        play(Kind::Bounded(capacity), games(), 250);
     }
+    account::report("bounded", "values");
 }
 
 #[test]
 fn unbounded_by_the_rules() {
-    play(Kind::Unbounded, GAMES * 2, 400);
+    play(Kind::Unbounded, games() * 2, 400);
+    account::report("unbounded", "values");
 }
 
 #[test]
 fn rendezvous_by_the_rules() {
-    play(Kind::Bounded(0), GAMES * 3, 250);
+    play(Kind::Bounded(0), games() * 3, 250);
+    account::report("rendezvous", "values");
 }
 
 /// The rules themselves: a walk through each that is checked by hand.

@@ -2,6 +2,8 @@
 //! is accounted for after each step. Seeds are fixed, so a failure is found again; `SIGNALS_SEED` tries another one.
 #![cfg(not(any(loom, shuttle)))]
 
+#[path = "kit/account.rs"]
+mod account;
 #[path = "signals/broadcast.rs"]
 mod broadcast;
 #[path = "../src/kit/counter.rs"]
@@ -15,6 +17,7 @@ mod oneshot;
 #[path = "signals/watch.rs"]
 mod watch;
 
+use account::End;
 use counter::Counter;
 use std::fmt::Debug;
 use std::future::Future;
@@ -24,7 +27,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::{Context, Poll, Waker};
 
 /// How many random steps a test takes.
-const STEPS: usize = if cfg!(debug_assertions) { 300_000 } else { 3_000_000 };
+fn steps() -> usize {
+    account::steps(if cfg!(debug_assertions) { 300_000 } else { 3_000_000 })
+}
 
 /// A generator of numbers (xorshift), the same on every machine.
 struct Dice(u64);
@@ -53,6 +58,14 @@ fn poll_with<F: Future + ?Sized>(future: Pin<&mut F>, waker: &Waker) -> Poll<F::
     future.poll(&mut Context::from_waker(waker))
 }
 
+/// One poll of a future that is dropped then.
+fn poll_once<F: Future>(future: F) -> Poll<F::Output> {
+    account::made();
+    let outcome = poll_with(Box::pin(future).as_mut(), Waker::noop());
+    account::ended(if outcome.is_ready() { End::Completed } else { End::Waiting });
+    outcome
+}
+
 /// Up to four wait, one of them may leave: `event`, told how many are left, wakes each once, and tells it what it returns.
 fn wakes_all_who_wait<F: Future>(
     dice: &mut Dice,
@@ -64,6 +77,7 @@ fn wakes_all_who_wait<F: Future>(
     let mut waits: Vec<_> = (0..dice.below(5))
         .map(|_| {
             let (counter, waker) = Counter::new();
+            account::made();
             let mut future = Box::pin(wait());
             assert!(poll_with(future.as_mut(), &waker).is_pending());
             (future, counter)
@@ -71,10 +85,16 @@ fn wakes_all_who_wait<F: Future>(
         .collect();
     if dice.one_in(2) && !waits.is_empty() {
         drop(waits.swap_remove(dice.below(waits.len())));
+        account::ended(End::Waiting);
     }
     let outcome = Poll::Ready(event(dice, waits.len()));
     for (mut future, counter) in waits {
         assert_eq!(counter.count(), 1);
+        if dice.one_in(4) {
+            account::ended(End::Chosen);
+            continue;
+        }
+        account::ended(End::Completed);
         assert_eq!(poll_with(future.as_mut(), Waker::noop()), outcome);
     }
 }
@@ -89,6 +109,7 @@ struct Citizen(Arc<AtomicUsize>, u64);
 impl Census {
     fn citizen(&self, id: u64) -> Citizen {
         self.0.fetch_add(1, SeqCst);
+        account::found(1); // or `alive` says that it is not
         Citizen(self.0.clone(), id)
     }
 

@@ -1,5 +1,6 @@
 //! One thread, many futures of one subject, and a seeded generator that decides what happens next.
 
+use crate::account::{self, End};
 use std::env;
 use std::fmt::Debug;
 use std::future::Future;
@@ -21,6 +22,9 @@ pub trait Subject {
     type Held<'a>: Debug
     where
         Self: 'a;
+
+    /// What that is called.
+    const HELD: &'static str;
 
     fn new(random: &mut Random) -> Self;
 
@@ -65,15 +69,15 @@ impl Random {
 }
 
 /// Runs the subject for as many steps as the environment says, or [`STEPS`].
-pub fn run<S: Subject>() {
-    let number = |name: &str| env::var(name).ok().map(|text| text.parse().expect(name));
-    let steps: usize = number("ROPEWALK_FUZZ_STEPS").unwrap_or(STEPS);
-    let first: usize = number("ROPEWALK_FUZZ_SEED").unwrap_or(1);
+pub fn run<S: Subject>(name: &str) {
+    let steps = account::steps(STEPS);
+    let first = env::var("ROPEWALK_FUZZ_SEED").map_or(1, |text| text.parse().expect("ROPEWALK_FUZZ_SEED"));
     for seed in first..first + steps.div_ceil(EPISODE) {
         let tell = TellSeed(seed);
         episode::<S>(&mut Random::of(seed as u64));
         std::mem::forget(tell);
     }
+    account::report(name, S::HELD);
 }
 
 /// Says which seed failed, while the panic unwinds.
@@ -123,10 +127,8 @@ impl<'a, S: Subject> World<'a, S> {
         match random.below(16) {
             0..=3 if self.waiting.len() < MOST => self.start(random),
             4..=8 => self.poll_some(random),
-            9..=10 if !self.waiting.is_empty() => {
-                drop(self.waiting.swap_remove(random.below(self.waiting.len())))
-            }
-            11..=13 if !self.held.is_empty() => drop(self.held.swap_remove(random.below(self.held.len()))),
+            9..=10 if !self.waiting.is_empty() => self.cancel_some(random),
+            11..=13 if !self.held.is_empty() => self.let_go_of_some(random),
             14 => self.subject.act(random, &mut self.held),
             _ => {
                 self.poll_woken(random);
@@ -136,7 +138,18 @@ impl<'a, S: Subject> World<'a, S> {
 
     fn start(&mut self, random: &mut Random) {
         let future = self.subject.start(random);
+        account::made();
         self.waiting.push(Operation { future, woken: Arc::default(), polled: false });
+    }
+
+    fn cancel_some(&mut self, random: &mut Random) {
+        let operation = self.waiting.swap_remove(random.below(self.waiting.len()));
+        account::ended(End::of_dropped(operation.polled, operation.woken.0.load(Ordering::Relaxed)));
+    }
+
+    fn let_go_of_some(&mut self, random: &mut Random) {
+        drop(self.held.swap_remove(random.below(self.held.len())));
+        account::found(1);
     }
 
     /// Polls any of them, with its old waker or a new one, woken or not.
@@ -169,6 +182,7 @@ impl<'a, S: Subject> World<'a, S> {
         let waker = Waker::from(operation.woken.clone());
         if let Poll::Ready(held) = operation.future.as_mut().poll(&mut Context::from_waker(&waker)) {
             drop(self.waiting.swap_remove(at));
+            account::ended(End::Completed);
             self.held.push(held);
         }
     }
@@ -190,7 +204,7 @@ impl<'a, S: Subject> World<'a, S> {
                     self.waiting.len()
                 );
             } else {
-                drop(self.held.swap_remove(random.below(self.held.len())));
+                self.let_go_of_some(random);
             }
         }
     }

@@ -3,7 +3,8 @@
 use crate::driver::{Random, Subject, run};
 use ropewalk_core::sync::{
     Barrier, Condvar, MappedMutexGuard, Mutex, MutexGuard, OwnedMutexGuard, OwnedRwLockReadGuard,
-    OwnedSemaphorePermit, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore, SemaphorePermit,
+    OwnedRwLockWriteGuard, OwnedSemaphorePermit, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore,
+    SemaphorePermit,
 };
 use std::cell::Cell;
 use std::future::Future;
@@ -14,7 +15,7 @@ type Operation<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 #[test]
 fn mutex() {
-    run::<TheMutex>();
+    run::<TheMutex>("Mutex");
 }
 
 struct TheMutex(Arc<Mutex<(u32, u32)>>);
@@ -28,6 +29,7 @@ enum Locked<'a> {
 
 impl Subject for TheMutex {
     type Held<'a> = Locked<'a>;
+    const HELD: &str = "locks";
 
     fn new(_: &mut Random) -> Self {
         Self(Arc::new(Mutex::new((0, 0))))
@@ -52,7 +54,7 @@ impl Subject for TheMutex {
 
 #[test]
 fn rwlock() {
-    run::<TheRwLock>();
+    run::<TheRwLock>("RwLock");
 }
 
 struct TheRwLock(Arc<RwLock<u32>>);
@@ -62,19 +64,22 @@ enum RwLocked<'a> {
     Read(#[allow(dead_code)] RwLockReadGuard<'a, u32>),
     ReadOwned(#[allow(dead_code)] OwnedRwLockReadGuard<u32>),
     Write(RwLockWriteGuard<'a, u32>),
+    WriteOwned(#[allow(dead_code)] OwnedRwLockWriteGuard<u32>),
 }
 
 impl Subject for TheRwLock {
     type Held<'a> = RwLocked<'a>;
+    const HELD: &str = "locks";
 
     fn new(_: &mut Random) -> Self {
         Self(Arc::new(RwLock::new(0)))
     }
     fn start<'a>(&'a self, random: &mut Random) -> Operation<'a, RwLocked<'a>> {
-        match random.below(5) {
+        match random.below(6) {
             0 | 1 => Box::pin(async { RwLocked::Read(self.0.read().await) }),
             2 => Box::pin(async { RwLocked::ReadOwned(self.0.clone().read_owned().await) }),
-            _ => Box::pin(async { RwLocked::Write(self.0.write().await) }),
+            3 | 4 => Box::pin(async { RwLocked::Write(self.0.write().await) }),
+            _ => Box::pin(async { RwLocked::WriteOwned(self.0.clone().write_owned().await) }),
         }
     }
     fn act<'a>(&'a self, random: &mut Random, held: &mut Vec<RwLocked<'a>>) {
@@ -87,7 +92,8 @@ impl Subject for TheRwLock {
         }
     }
     fn check(&self, held: &[RwLocked<'_>]) {
-        let writers = held.iter().filter(|guard| matches!(guard, RwLocked::Write(_))).count();
+        let writes = |guard: &&RwLocked<'_>| matches!(guard, RwLocked::Write(_) | RwLocked::WriteOwned(_));
+        let writers = held.iter().filter(writes).count();
         assert!(writers == 0 || held.len() == 1, "{held:?}");
     }
     fn end(&self) {
@@ -97,7 +103,7 @@ impl Subject for TheRwLock {
 
 #[test]
 fn semaphore() {
-    run::<TheSemaphore>();
+    run::<TheSemaphore>("Semaphore");
 }
 
 struct TheSemaphore {
@@ -125,6 +131,7 @@ impl Has<'_> {
 
 impl Subject for TheSemaphore {
     type Held<'a> = Has<'a>;
+    const HELD: &str = "permits";
 
     fn new(random: &mut Random) -> Self {
         let made = random.below(6);
@@ -187,7 +194,7 @@ impl Subject for TheSemaphore {
 
 #[test]
 fn condvar() {
-    run::<TheCondvar>();
+    run::<TheCondvar>("Condvar");
 }
 
 /// Tickets are put in one at a time, each with one notification: none may be left while somebody waits for one.
@@ -198,6 +205,7 @@ struct TheCondvar {
 
 impl Subject for TheCondvar {
     type Held<'a> = ();
+    const HELD: &str = "tickets";
 
     fn new(_: &mut Random) -> Self {
         Self { tickets: Mutex::new(0), filled: Condvar::new() }
@@ -237,7 +245,7 @@ impl TheCondvar {
 
 #[test]
 fn barrier() {
-    run::<TheBarrier>();
+    run::<TheBarrier>("Barrier");
 }
 
 struct TheBarrier {
@@ -261,6 +269,7 @@ impl Drop for Present<'_> {
 
 impl Subject for TheBarrier {
     type Held<'a> = ();
+    const HELD: &str = "passages";
 
     fn new(random: &mut Random) -> Self {
         let parties = 1 + random.below(5);

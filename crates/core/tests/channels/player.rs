@@ -1,5 +1,6 @@
 //! Plays random operations on a channel and checks each answer by the rules.
 
+use super::account::{self, End};
 use super::rules::{Kind, Rules, Sent};
 use ropewalk_core::channel::{
     self, Permit, Receiver, Recv, RecvError, Reserve, Send, SendError, Sender, TryRecvError, TrySendError,
@@ -52,13 +53,27 @@ struct Played<F> {
     /// How often the bell had rung when it was polled last.
     heard: usize,
     polled: bool,
+    done: bool,
     /// The number of the value it sends.
     value: u64,
 }
 
+impl<F> Played<F> {
+    fn is_called(&self) -> bool {
+        self.bell.0.load(SeqCst) > self.heard
+    }
+}
+impl<F> Drop for Played<F> {
+    fn drop(&mut self) {
+        let dropped = || End::of_dropped(self.polled, self.is_called());
+        account::ended(if self.done { End::Completed } else { dropped() });
+    }
+}
+
 impl<F: Future> Played<F> {
     fn new(future: F, value: u64) -> Self {
-        Self { future: Box::pin(future), bell: Arc::default(), heard: 0, polled: false, value }
+        account::made();
+        Self { future: Box::pin(future), bell: Arc::default(), heard: 0, polled: false, done: false, value }
     }
     /// Polls, now and then with another waker.
     fn poll(&mut self, other_waker: bool) -> Poll<F::Output> {
@@ -66,10 +81,9 @@ impl<F: Future> Played<F> {
             self.bell = Arc::default();
         }
         (self.heard, self.polled) = (self.bell.0.load(SeqCst), true);
-        self.future.as_mut().poll(&mut Context::from_waker(&self.bell.clone().into()))
-    }
-    fn is_called(&self) -> bool {
-        self.bell.0.load(SeqCst) > self.heard
+        let outcome = self.future.as_mut().poll(&mut Context::from_waker(&self.bell.clone().into()));
+        self.done = outcome.is_ready();
+        outcome
     }
 }
 
@@ -333,5 +347,6 @@ impl Player {
         drop(self);
         let dropped = ledger.dropped.borrow();
         assert!(dropped.iter().all(|times| *times == 1), "seed {seed}: {dropped:?}");
+        account::found(dropped.len() as u64);
     }
 }

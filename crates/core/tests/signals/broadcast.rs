@@ -1,8 +1,8 @@
 //! `broadcast`: what each receiver gets, what it misses, and what is kept for whom.
 
-use crate::{Census, Citizen, Dice, STEPS, poll_with, wakes_all_who_wait};
+use crate::{Census, Citizen, Dice, account, poll_once, steps, wakes_all_who_wait};
 use ropewalk_core::channel::broadcast::{Receiver, RecvError, Sender, TryRecvError, channel};
-use std::task::{Poll, Waker};
+use std::task::Poll;
 
 /// What a simple model knows: how many were sent, and per receiver the number it sees next.
 struct Model {
@@ -49,8 +49,9 @@ struct World {
 
 #[test]
 fn broadcast_does_what_a_simple_model_does() {
-    let (mut salt, mut steps) = (20, 0);
-    while steps < STEPS {
+    let (mut salt, mut done) = (20, 0);
+    let limit = steps();
+    while done < limit {
         let mut dice = Dice::new(salt);
         let capacity = 1 + dice.below(6);
         let (sender, receiver) = channel(capacity);
@@ -65,8 +66,9 @@ fn broadcast_does_what_a_simple_model_does() {
         (0..life).for_each(|_| world.step());
         world.receivers.clear();
         assert_eq!(world.census.alive(), 0, "without receivers nothing is kept");
-        (salt, steps) = (salt + 1, steps + life);
+        (salt, done) = (salt + 1, done + life);
     }
+    account::report("broadcast", "values");
 }
 
 impl World {
@@ -127,8 +129,7 @@ impl World {
         let expected = self.model.see(id, open);
         if wait {
             // Dropped after one poll: what it did not give is not taken.
-            let got =
-                poll_with(Box::pin(receiver.recv()).as_mut(), Waker::noop()).map(|got| got.map(|it| it.1));
+            let got = poll_once(receiver.recv()).map(|got| got.map(|it| it.1));
             assert_eq!(
                 got,
                 match expected {
@@ -148,7 +149,7 @@ impl World {
 #[test]
 fn every_value_wakes_all_who_wait() {
     let mut dice = Dice::new(21);
-    for _ in 0..STEPS / 100 {
+    for _ in 0..steps() / 100 {
         let (sender, first) = channel(1);
         let wait = || {
             let mut receiver = first.resubscribe();
@@ -164,6 +165,7 @@ fn every_value_wakes_all_who_wait() {
             }
         });
     }
+    account::report("broadcast, all who wait", "values");
 }
 
 /// Threads that come, receive and leave while others send: all values are dropped.
@@ -189,14 +191,14 @@ fn threads_that_come_and_go_leave_nothing_behind() {
         for salt in 0..2 {
             let (sender, census) = (sender.clone(), census.clone());
             scope.spawn(move || {
-                for id in 0..STEPS as u64 / 100 {
+                for id in 0..steps() as u64 / 100 {
                     assert!(sender.send(census.citizen(id + salt)).is_ok());
                 }
             });
         }
         drop(sender);
     });
-    assert_eq!(census.alive(), 8.min(STEPS / 50), "what the first has not seen");
+    assert_eq!(census.alive(), 8.min(steps() / 50), "what the first has not seen");
     drop(first);
     assert_eq!(census.alive(), 0);
 }

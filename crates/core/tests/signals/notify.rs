@@ -1,6 +1,7 @@
 //! `Notify`: who is in line, who was chosen, whether a permit is stored.
 
-use crate::{Counter, Dice, STEPS, poll_with};
+use crate::account::{self, End};
+use crate::{Counter, Dice, poll_with, steps};
 use ropewalk_core::block_on_simple;
 use ropewalk_core::sync::{Notified, Notify};
 use std::collections::VecDeque;
@@ -34,6 +35,17 @@ struct Waiter<'a> {
     state: State,
     /// How often it should have been woken.
     woken: usize,
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        account::ended(match self.state {
+            State::Made(_) => End::Unpolled,
+            State::InLine => End::Waiting,
+            State::Chosen | State::Released => End::Chosen,
+            State::Done => End::Completed,
+        });
+    }
 }
 
 type Waiters<'a> = Vec<Option<Waiter<'a>>>;
@@ -82,7 +94,7 @@ impl Model {
 fn notify_does_what_a_simple_model_does() {
     let (notify, mut dice, mut model) = (Notify::new(), Dice::new(1), Model::default());
     let mut waiters: Waiters<'_> = (0..6).map(|_| None).collect();
-    for _ in 0..STEPS {
+    for _ in 0..steps() {
         let id = dice.below(waiters.len());
         match dice.below(10) {
             0 => {
@@ -104,6 +116,8 @@ fn notify_does_what_a_simple_model_does() {
             assert_eq!(waiter.counter.count(), waiter.woken);
         }
     }
+    waiters.clear();
+    account::report("notify", "permits");
 }
 
 /// A chosen one passes its turn on; who is in line leaves it.
@@ -120,6 +134,7 @@ fn drop_one(waiters: &mut Waiters<'_>, id: usize, model: &mut Model) {
 fn poll_one<'a>(notify: &'a Notify, waiters: &mut Waiters<'a>, id: usize, model: &mut Model, enable: bool) {
     let waiter = waiters[id].get_or_insert_with(|| {
         let (counter, waker) = Counter::new();
+        account::made();
         let state = State::Made(model.rounds);
         Waiter { future: Box::pin(notify.notified()), counter, waker, state, woken: 0 }
     });
@@ -147,7 +162,7 @@ fn a_permit_among_threads_that_give_up_stays_one() {
             let (baton, holders, rounds) = (&baton, &holders, &rounds);
             scope.spawn(move || {
                 let mut dice = Dice::new(100 + salt);
-                for _ in 0..STEPS / 20 {
+                for _ in 0..steps() / 20 {
                     let mut wait = Box::pin(baton.notified());
                     let patience = dice.below(4);
                     let mut held = (0..patience).any(|_| poll_with(wait.as_mut(), Waker::noop()).is_ready());

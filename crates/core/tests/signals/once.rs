@@ -1,6 +1,7 @@
 //! `OnceCell`: made once, whoever gives up on the way.
 
-use crate::{Census, Citizen, Dice, STEPS, poll_with};
+use crate::account::End;
+use crate::{Census, Citizen, Dice, account, poll_with, steps};
 use ropewalk_core::sync::OnceCell;
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -23,18 +24,21 @@ type Getting<'a> = Pin<Box<dyn Future<Output = Result<&'a Citizen, ()>> + 'a>>;
 #[test]
 fn one_at_a_time_makes_it_and_nobody_is_forgotten() {
     let (mut dice, census) = (Dice::new(5), Census::default());
-    for round in 0..STEPS / 100 {
+    for round in 0..steps() / 100 {
         let (cell, running) = (OnceCell::new(), Cell::new(0));
         let mut getting: Vec<Option<Getting<'_>>> = (0..5).map(|_| None).collect();
         for _ in 0..40 {
             let id = dice.below(getting.len());
             if dice.one_in(5) {
-                getting[id] = None;
+                if getting[id].take().is_some() {
+                    account::ended(End::Waiting);
+                }
                 continue;
             }
             let (length, fails) = (1 + dice.below(4), dice.one_in(3));
             let (cell, running, census) = (&cell, &running, &census);
             let future = getting[id].get_or_insert_with(|| {
+                account::made();
                 Box::pin(cell.get_or_try_init(move || async move {
                     let _one = Running::start(running);
                     polls(length).await;
@@ -44,6 +48,7 @@ fn one_at_a_time_makes_it_and_nobody_is_forgotten() {
             if let Poll::Ready(got) = poll_with(future.as_mut(), Waker::noop()) {
                 assert!(got.is_err() || cell.get().is_some());
                 getting[id] = None;
+                account::ended(End::Completed);
             }
         }
         // Polled to the end, everybody gets an answer: with a value all have it.
@@ -51,6 +56,7 @@ fn one_at_a_time_makes_it_and_nobody_is_forgotten() {
             for slot in &mut getting {
                 if slot.as_mut().is_some_and(|it| poll_with(it.as_mut(), Waker::noop()).is_ready()) {
                     *slot = None;
+                    account::ended(End::Completed);
                 }
             }
         }
@@ -60,6 +66,7 @@ fn one_at_a_time_makes_it_and_nobody_is_forgotten() {
         drop(cell);
         assert_eq!(census.alive(), 0);
     }
+    account::report("once", "values");
 }
 
 struct Running<'a>(&'a Cell<usize>);

@@ -1,6 +1,7 @@
 //! `oneshot`: where the value is, and that it is somewhere.
 
-use crate::{Census, Citizen, Counter, Dice, STEPS, poll_with};
+use crate::account::{self, End};
+use crate::{Census, Citizen, Counter, Dice, poll_with, steps};
 use ropewalk_core::channel::oneshot::{Receiver, RecvError, Sender, TryRecvError, channel};
 use std::pin::Pin;
 use std::task::{Poll, Waker};
@@ -18,16 +19,23 @@ enum Value {
 #[test]
 fn one_value_is_received_or_given_back_or_dropped() {
     let (mut dice, census) = (Dice::new(2), Census::default());
-    for round in 0..STEPS / 8 {
+    for round in 0..steps() / 8 {
         one_life(&mut dice, &census, round as u64);
         assert_eq!(census.alive(), 0, "round {round}");
     }
+    account::report("oneshot", "values");
 }
 
 fn one_life(dice: &mut Dice, census: &Census, id: u64) {
     let (sender, receiver) = channel();
     let (mut sender, mut receiver) = (Some(sender), Some(receiver));
-    let (mut value, mut closed) = (Value::Open, false);
+    let (mut value, mut closed, mut polled) = (Value::Open, false, false);
+    account::made();
+    let gone = |end: Option<Receiver<Citizen>>, value, closed, polled| {
+        let Some(end) = end else { return };
+        let dropped = || End::of_dropped(polled, closed || value != Value::Open);
+        account::ended(if end.is_terminated() { End::Completed } else { dropped() });
+    };
     for _ in 0..dice.below(10) {
         match dice.below(12) {
             0..=1 => {
@@ -45,7 +53,7 @@ fn one_life(dice: &mut Dice, census: &Census, id: u64) {
                 value = if was_there { Value::Never } else { value };
             }
             3 => closed |= look_closed(&mut sender, closed || receiver.is_none()),
-            4 => receiver = None,
+            4 => gone(receiver.take(), value, closed, polled),
             5 => {
                 if let Some(end) = &mut receiver {
                     end.close();
@@ -53,9 +61,14 @@ fn one_life(dice: &mut Dice, census: &Census, id: u64) {
                 }
             }
             6..=7 => try_recv(&mut receiver, &mut value, closed),
-            _ => poll(&mut receiver, &mut value, closed),
+            _ => {
+                polled = true;
+                poll(&mut receiver, &mut value, closed);
+            }
         }
     }
+    drop(sender);
+    gone(receiver, value, closed, polled);
 }
 
 /// Returns `false`: a look closes nothing.
@@ -97,7 +110,7 @@ fn poll(receiver: &mut Option<Receiver<Citizen>>, value: &mut Value, closed: boo
 #[test]
 fn ends_on_two_threads_account_for_every_value() {
     let census = Census::default();
-    let rounds = STEPS / 10;
+    let rounds = steps() / 10;
     let (give, take) = std::sync::mpsc::sync_channel::<Receiver<Citizen>>(64);
     let there = {
         let mut dice = Dice::new(3);

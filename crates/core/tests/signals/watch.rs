@@ -1,6 +1,6 @@
 //! `watch`: the latest value, and what each receiver has seen of it.
 
-use crate::{Census, Citizen, Dice, STEPS, poll_with, wakes_all_who_wait};
+use crate::{Census, Citizen, Dice, account, poll_once, steps, wakes_all_who_wait};
 use ropewalk_core::channel::watch::{Receiver, RecvError, Sender, channel};
 use std::task::Poll;
 
@@ -39,8 +39,9 @@ struct World {
 
 #[test]
 fn watch_does_what_a_simple_model_does() {
-    let (mut salt, mut steps) = (10, 0);
-    while steps < STEPS {
+    let (mut salt, mut done) = (10, 0);
+    let limit = steps();
+    while done < limit {
         let census = Census::default();
         let (sender, receiver) = channel(census.citizen(0));
         let mut world = World {
@@ -55,8 +56,9 @@ fn watch_does_what_a_simple_model_does() {
         world.senders.clear();
         world.receivers.clear();
         assert_eq!(world.census.alive(), 0);
-        (salt, steps) = (salt + 1, steps + life);
+        (salt, done) = (salt + 1, done + life);
     }
+    account::report("watch", "values");
 }
 
 impl World {
@@ -132,7 +134,7 @@ impl World {
                 (sender.sender_count(), sender.receiver_count()),
                 (self.senders.len(), self.model.receivers())
             );
-            let closed = poll_with(Box::pin(sender.closed()).as_mut(), std::task::Waker::noop());
+            let closed = poll_once(sender.closed());
             assert_eq!(closed.is_ready(), self.model.receivers() == 0);
         }
     }
@@ -161,16 +163,15 @@ impl World {
             ),
             4 => {
                 let value = self.model.value;
-                let waited = Box::pin(receiver.wait_for(|it| it.1 == value && value.is_multiple_of(2)));
-                let ready =
-                    poll_with({ waited }.as_mut(), std::task::Waker::noop()).map(|it| it.map(|it| it.1).ok());
+                let waited = receiver.wait_for(|it| it.1 == value && value.is_multiple_of(2));
+                let ready = poll_once(waited).map(|it| it.map(|it| it.1).ok());
                 let nothing = if open { Poll::Pending } else { Poll::Ready(None) };
                 assert_eq!(ready, if value.is_multiple_of(2) { Poll::Ready(Some(value)) } else { nothing });
                 self.model.seen[id] = now;
             }
             _ => {
                 // Dropped after one poll: a change that was not told is not seen.
-                let changed = poll_with(Box::pin(receiver.changed()).as_mut(), std::task::Waker::noop());
+                let changed = poll_once(receiver.changed());
                 assert_eq!(changed, expected.map_or(Poll::Pending, Poll::Ready));
                 if changed == Poll::Ready(Ok(())) {
                     self.model.seen[id] = now;
@@ -184,7 +185,7 @@ impl World {
 #[test]
 fn every_change_wakes_all_who_wait() {
     let mut dice = Dice::new(11);
-    for _ in 0..STEPS / 100 {
+    for _ in 0..steps() / 100 {
         let (sender, receiver) = channel(0);
         let wait = || {
             let mut receiver = receiver.clone();
@@ -200,4 +201,5 @@ fn every_change_wakes_all_who_wait() {
             }
         });
     }
+    account::report("watch, all who wait", "values");
 }

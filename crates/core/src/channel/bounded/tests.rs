@@ -1,6 +1,7 @@
 use super::*;
 use crate::channel::TryRecvError;
 use crate::prim::{self, Arc};
+use alloc::vec::Vec;
 
 /// Sends as `send` does, without waiting for room.
 fn push(ring: &Ring<u32>, value: u32) -> Result<(), Refusal> {
@@ -82,6 +83,35 @@ fn model_ring_gives_each_value_to_one_receiver() {
         let thread = prim::thread::spawn(move || pop(&other));
         let here = pop(&ring);
         assert_eq!(here + thread.join().unwrap(), 3);
+    });
+}
+
+// mutation: ring-many-are-taken-without-a-look
+// - in crates/core/src/channel/bounded/receiving.rs: `while count < max && self.is_filled(index + count) {`
+// + `while count < max && (count > 0 || self.is_filled(index)) {`
+// mutation: ring-many-move-the-head-by-one
+// - in crates/core/src/channel/bounded/receiving.rs: `match self.head.exchange(head, head.advanced(count)) {`
+// + `match self.head.exchange(head, head.advanced(1)) {`
+// mutation: ring-many-do-not-see-the-values
+// - in crates/core/src/channel/bounded/receiving.rs: `self.slot(index).stamp.load(Acquire) == filled(index)`
+// + `self.slot(index).stamp.load(Relaxed) == filled(index)`
+#[test]
+fn model_ring_some_at_once_against_a_receiver_and_a_sender() {
+    prim::model(|| {
+        let ring = Arc::new(Ring::new(3));
+        (1..=2).for_each(|value| push(&ring, value).unwrap());
+        let (sender, receiver) = (ring.clone(), ring.clone());
+        let sends = prim::thread::spawn(move || push(&sender, 3).unwrap());
+        let takes = prim::thread::spawn(move || receiver.take().map(|(value, _)| value));
+        let mut all = Vec::new();
+        let taken = ring.take_many(2, |value| all.push(value));
+        assert_eq!(taken.is_ok(), !all.is_empty());
+        assert!(all.is_sorted(), "in order: {all:?}");
+        sends.join().unwrap();
+        all.extend(takes.join().unwrap());
+        all.extend(core::iter::from_fn(|| ring.take().ok()).map(|(value, _)| value));
+        all.sort();
+        assert_eq!(all, [1, 2, 3], "each once");
     });
 }
 

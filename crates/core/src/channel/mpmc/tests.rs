@@ -222,6 +222,31 @@ fn model_channel_permit_given_back_against_a_sender_that_falls_asleep() {
     });
 }
 
+// mutation: weak-sender-revives-what-is-closed
+// - in crates/core/src/channel/sender.rs: `let more = |senders| (senders > 0).then_some(senders + 1);`
+// + `let more = |senders: usize| Some(senders + 1);`
+// mutation: weak-sender-counts-without-exchange
+// - in crates/core/src/channel/sender.rs: `self.shared.senders.fetch_update(AcqRel, Acquire, more).ok()?;`
+// + `self.shared.senders.store(more(self.shared.senders.load(Acquire))?, Release);`
+#[test]
+fn model_channel_upgrade_against_the_last_sender() {
+    prim::model(|| {
+        let (sender, receiver) = bounded(1);
+        let weak = sender.downgrade();
+        let thread = prim::thread::spawn(move || drop(sender));
+        let again = weak.upgrade();
+        if let Some(again) = &again {
+            assert_eq!(again.try_send(7), Ok(()), "a sender keeps the channel open");
+        }
+        thread.join().unwrap();
+        assert_eq!(receiver.is_closed(), again.is_none());
+        assert_eq!(receiver.try_recv().ok(), again.as_ref().map(|_| 7));
+        drop(again);
+        assert_eq!(receiver.try_recv(), Err(TryRecvError::Closed));
+        assert!(weak.upgrade().is_none());
+    });
+}
+
 /// Counts how often it is woken. Not modelled: read after joining.
 struct Woken(std::sync::Arc<Count>);
 #[derive(Default)]

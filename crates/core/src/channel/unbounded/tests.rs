@@ -1,6 +1,7 @@
 use super::*;
 use crate::channel::TryRecvError;
 use crate::prim::{self, Arc};
+use alloc::vec::Vec;
 
 fn push(blocks: &Blocks<u32>, value: u32) -> Result<(), Refusal> {
     let claim = blocks.claim(&Guess::new())?;
@@ -94,6 +95,32 @@ fn model_blocks_give_each_value_to_one_receiver() {
         let here = blocks.take(&Guess::new()).unwrap();
         assert_eq!(here + thread.join().unwrap().unwrap(), 3);
         assert_eq!(blocks.take(&Guess::new()), Err(TryRecvError::Empty));
+    });
+}
+
+// mutation: blocks-many-move-the-head-by-one
+// - in crates/core/src/channel/unbounded/receiving.rs: `match self.head.word.exchange(head, head.advanced(count as u64)) {`
+// + `match self.head.word.exchange(head, head.advanced(1)) {`
+// mutation: blocks-many-end-at-the-first
+// - in crates/core/src/channel/unbounded/receiving.rs: `let moved = first + count == SLOTS;`
+// + `let moved = first + 1 == SLOTS;`
+#[test]
+fn model_blocks_some_at_once_against_a_receiver_and_a_sender() {
+    prim::model(|| {
+        let blocks = Arc::new(Blocks::new());
+        (1..=2).for_each(|value| push(&blocks, value).unwrap());
+        let (sender, receiver) = (blocks.clone(), blocks.clone());
+        let sends = prim::thread::spawn(move || push(&sender, 3).unwrap());
+        let takes = prim::thread::spawn(move || receiver.take(&Guess::new()));
+        let mut all = Vec::new();
+        let taken = blocks.take_many(&Guess::new(), 2, |value| all.push(value));
+        assert_eq!(taken.is_ok(), !all.is_empty());
+        assert!(all.is_sorted(), "in order: {all:?}");
+        sends.join().unwrap();
+        all.extend(takes.join().unwrap());
+        all.extend(core::iter::from_fn(|| blocks.take(&Guess::new()).ok()));
+        all.sort();
+        assert_eq!(all, [1, 2, 3], "each once");
     });
 }
 
