@@ -6,7 +6,7 @@
 //! * **OW2** What is owed is paid (added to the word) when the poll ends, before the task ceases to be RUNNING, and before the
 //!   note names another task. A poll ends on the thread on which it began, also if its stack is put away meanwhile. Hence
 //!   the task in the note is there while something is owed.
-//! * **OW3** No more than [`MOST`] are owed. Beyond that each one is counted, and it is noticed if there are too many.
+//! * **OW3** No more than `MOST` are owed. Beyond that each one is counted, and it is noticed if there are too many.
 //!
 //! Meanwhile the word counts too few: others may give back references that are not counted yet, and its count goes below
 //! zero. Nobody acts on it: who frees the cell sees COMPLETE (T3), who finds it unreachable sees it idle, and it is RUNNING.
@@ -116,6 +116,6 @@ mod note {
     }
 }
 
-#[cfg(all(test, feature = "std"))]
+#[cfg(all(test, feature = "std", not(any(loom, shuttle))))]
 pub(super) use note::MOST;
 pub(super) use note::{begin, end, owe, remit};
