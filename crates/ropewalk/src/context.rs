@@ -1,9 +1,9 @@
 //! Where am I: on a worker, on a plain thread inside `block_on`, or nowhere.
 //!
 //! A worker's only thread-locals are one pointer, and what the core keeps for each thread (the budget that is left, wakers not
-//! counted yet: `task/owed.rs` there); the others here serve threads that enter a runtime. Everything else that belongs to a task or a strand (id, handlers) lives in the
-//! worker's [`Frame`](crate::sched::worker::Frame), which is put away and brought back with the stack; so is what the stack
-//! has entered.
+//! counted yet: `task/owed.rs` there); the others here serve threads that enter a runtime. Everything else that belongs to a
+//! task or a strand (id, handlers) lives in the worker's [`Frame`](crate::sched::worker::Frame), which is put away and
+//! brought back with the stack; so is what the stack has entered.
 
 use crate::runtime::Handle;
 use crate::sched::worker::Worker;

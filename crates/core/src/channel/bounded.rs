@@ -145,7 +145,7 @@ impl<T> Ring<T> {
             guess.distrust();
             return None;
         }
-        let claim = self.claim_of(tail); // before the exchange, behind which every load takes its time
+        let claim = self.claim_of(tail); // before the exchange: behind it, the slot would be looked up again
         guess.exchange(&self.tail, tail, tail.advanced(1)).then_some(claim)
     }
 

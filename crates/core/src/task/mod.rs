@@ -4,8 +4,8 @@
 //! A runtime that wants its own memory and its own queues implements [`Host`].
 //!
 //! Code map: `state` (the state word), `join` (the join word), `raw` (header, layout, the one function that runs a
-//! task), `waker`, `owed` (wakers that are counted when the poll ends), `handle` (the rights over a task), `outcome` (how it ended), `family` (a task and its children),
-//! `foreign` (the safe `spawn`).
+//! task), `waker`, `owed` (wakers that are counted when the poll ends), `handle` (the rights over a task), `outcome` (how it
+//! ended), `family` (a task and its children), `foreign` (the safe `spawn`).
 
 mod family;
 mod foreign;

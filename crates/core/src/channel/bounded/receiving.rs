@@ -28,7 +28,7 @@ impl<T> Ring<T> {
     #[inline(always)]
     pub(in super::super) fn take_at_sight(&self, guess: &Guess) -> Result<(T, bool), Unseen> {
         let head = guess.at(&self.head);
-        // All before the exchange, behind which every load takes its time.
+        // All before the exchange: behind it, each would be loaded again.
         let (slot, next) = (self.slot(head.index()), free(head.index() + self.mask + 1));
         if slot.stamp.load(Acquire) != filled(head.index()) {
             guess.distrust();
@@ -37,7 +37,7 @@ impl<T> Ring<T> {
         if !guess.exchange(&self.head, head, head.advanced(1)) {
             return Err(Unseen::Unclear);
         }
-        // SAFETY: the head was moved over it, and it was filled.
+        // SAFETY: the stamp said that it is filled, and we moved the head over it, so it is ours (G1).
         Ok((unsafe { slot.take_out(next) }, head.is_waiting()))
     }
 
@@ -100,7 +100,7 @@ impl<T> Ring<T> {
     }
 
     fn take_out(&self, index: u64) -> T {
-        // SAFETY: the head was moved over it by the caller.
+        // SAFETY: the caller moved the head over it, which only passes filled slots (G1, G3).
         unsafe { self.slot(index).take_out(free(index + self.mask + 1)) }
     }
 

@@ -155,8 +155,8 @@ impl<R: Request> Future for Claim<R> {
         let this = unsafe { self.get_unchecked_mut() };
         if this.stage == Stage::New {
             ready!(budget::poll_proceed_cheaply(cx)); // nothing has been taken yet
-            // SAFETY: a copy, to be used instead of the request, by who is done then, or not at all. (After the exchange it
-            // would have to be read again, and that takes long.)
+            // SAFETY: a copy, used instead of the request by who is done then (`Drop` passes over Done), or not at all. (After the
+            // exchange it would be read again.)
             let request = ManuallyDrop::new(unsafe { core::ptr::read(&*this.request) });
             let permits = request.place().permits();
             if permits.word.take(request.likely(), request.want()).is_ok() {
