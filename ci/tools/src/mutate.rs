@@ -270,7 +270,9 @@ impl Plan {
                 scope.spawn(|| {
                     while let Some((at, step)) = self.take(&next) {
                         let (outcome, time) = step.perform(bench, options.limit);
-                        println!("[{}/{}] {}", at + 1, self.steps.len(), step.line(&outcome, time));
+                        if !outcome.is_detection() || options.only.is_some() || (at + 1) % 25 == 0 {
+                            println!("[{}/{}] {}", at + 1, self.steps.len(), step.line(&outcome, time));
+                        }
                         results.lock().expect("no panic under the lock")[at] = Some((outcome, time));
                     }
                 });
@@ -327,19 +329,19 @@ impl Step {
 }
 
 fn report(plan: &Plan, results: &[(Outcome, Duration)], left_out: usize) -> Result<(), String> {
-    println!("\n| mutation | test | result |\n|---|---|---|");
     let (mut detected, mut missed, mut broken) = (0, 0, 0);
     for (step, (outcome, time)) in plan.steps.iter().zip(results) {
-        let result = match outcome {
-            Outcome::Detected(_) => (&mut detected, format!("detected in {:.1} s", time.as_secs_f64())),
-            Outcome::Missed(why) => (&mut missed, format!("MISSED: {why}")),
-            Outcome::Broken(_) => (&mut broken, format!("BROKEN, see {}", step.mutation.place())),
-        };
-        *result.0 += 1;
-        println!("| {} | {} | {} |", step.mutation.name, step.test, result.1);
+        *match outcome {
+            Outcome::Detected(_) => &mut detected,
+            Outcome::Missed(_) => &mut missed,
+            Outcome::Broken(_) => &mut broken,
+        } += 1;
+        if !outcome.is_detection() {
+            println!("{}\n    {}", step.line(outcome, *time), step.mutation.place());
+        }
     }
     println!(
-        "\n{} mutations: {} detected ({detected} now), {missed} missed, {broken} broken",
+        "{} mutations: {} detected ({detected} now), {missed} missed, {broken} broken",
         results.len() + left_out,
         detected + left_out
     );

@@ -281,7 +281,9 @@ mod brief {
         use core::ops::{Deref, DerefMut};
         use core::sync::atomic::{AtomicBool, Ordering};
 
+        /// Lies before what it guards, so that it shares a cache line with the beginning of that.
         #[derive(Debug)]
+        #[repr(C)]
         pub struct BriefLock<T> {
             held: AtomicBool,
             value: UnsafeCell<T>,

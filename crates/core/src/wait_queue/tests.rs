@@ -83,8 +83,8 @@ fn model_wait_queue_wake_one_or_store_against_wait_if() {
 // - in crates/core/src/wait_queue/wait.rs: `if self.leave() {`
 // + `if self.leave() && false {`
 // mutation: wait-queue-leave-does-not-look-again
-// - in crates/core/src/wait_queue/wait.rs: `state = self.node.state.load(Ordering::Relaxed); // it may have been chosen`
-// + `let state = self.node.state.load(Ordering::Relaxed); // it may have been chosen`
+// - in crates/core/src/wait_queue/wait.rs: `let state = self.node.state.load(Ordering::Relaxed); // it may have been chosen`
+// + `let state = waiter_state::WAITING; // it may have been chosen`
 #[test]
 fn model_wait_queue_dropping_a_chosen_waiter_passes_the_turn_on() {
     prim::model(|| {

@@ -66,3 +66,29 @@ pub(crate) trait Driver: Debug + Send + Sync {
         false
     }
 }
+
+impl Driver for Box<dyn Driver> {
+    fn park(&self, timeout: Option<Duration>) {
+        (**self).park(timeout);
+    }
+
+    fn poll(&self) {
+        (**self).poll();
+    }
+
+    fn unpark(&self) {
+        (**self).unpark();
+    }
+
+    fn has_events(&self) -> bool {
+        (**self).has_events()
+    }
+
+    fn deliver(&self) -> usize {
+        (**self).deliver()
+    }
+
+    fn is_watching(&self) -> bool {
+        (**self).is_watching()
+    }
+}

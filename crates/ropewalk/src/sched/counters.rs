@@ -29,24 +29,25 @@ impl Count {
     }
 }
 
-/// The counters of one worker.
+/// The counters of one worker. Those that a poll and a wake-up raise come first: one cache line.
 #[derive(Debug, Default)]
+#[repr(C, align(64))]
 pub(crate) struct Counters {
     pub(crate) polls: Count,
+    /// Of those that are counted against the budget; when their poll has ended.
+    pub(crate) operations: Count,
     pub(crate) spawned: Count,
     pub(crate) finished: Count,
     pub(crate) lifo_hits: Count,
     pub(crate) injected: Count,
+    pub(crate) parks: Count,
+    pub(crate) wakes: Count,
     pub(crate) overflows: Count,
     pub(crate) searches: Count,
     pub(crate) steals: Count,
     pub(crate) lifo_steals: Count,
     pub(crate) spins: Count,
     pub(crate) spin_hits: Count,
-    pub(crate) parks: Count,
-    pub(crate) wakes: Count,
-    /// Of those that are counted against the budget; when their poll has ended.
-    pub(crate) operations: Count,
     pub(crate) asides: Count,
     pub(crate) budget_yields: Count,
     pub(crate) waits_in_poll: Count,

@@ -9,8 +9,8 @@
 //!    was chosen.
 
 use super::spin::{SpinGuard, SpinRight};
-use core::fmt;
-use ropewalk_core::prim::{AtomicUsize, Lock, Ordering, Padded, fence};
+use core::{fmt, mem};
+use ropewalk_core::prim::{AtomicUsize, BriefLock, Ordering, Padded, fence};
 
 /// How many workers a pool can have: the counts are 16 bits wide.
 pub(crate) const MAX_WORKERS: usize = u16::MAX as usize;
@@ -55,7 +55,7 @@ pub(crate) struct Searching(());
 impl Searching {
     /// Consumes the evidence; the caller takes it off the counter.
     fn end(self) {
-        core::mem::forget(self);
+        mem::forget(self);
     }
 }
 
@@ -94,35 +94,101 @@ impl Woken {
     }
 }
 
+/// Where the last searcher must look before it leaves its sleeping colleagues alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Owed {
+    Nothing,
+    /// Everybody else sleeps, and who sleeps has nothing in its ring.
+    OutsideAndOwn,
+    EveryQueue,
+}
+
 /// The sleep protocol of one pool.
 #[derive(Debug)]
 pub(crate) struct Idle {
-    /// Read at every submit, so it has its cache line to itself.
-    counters: Padded<AtomicUsize>,
-    /// Last in, first out: the one that fell asleep last is the warmest.
-    sleepers: Lock<Vec<u16>>,
+    roll: Padded<Roll>,
     spinning: SpinRight,
+}
+
+/// The counters are read at every submit. What changes with them shares their cache line, and nothing else does.
+#[derive(Debug)]
+struct Roll {
+    counters: AtomicUsize,
+    sleepers: BriefLock<Sleepers>,
+}
+
+/// A list of workers; last in, first out: the one that fell asleep last is the warmest.
+#[derive(Debug)]
+struct Sleepers {
+    /// The last one, unless it was taken off since: it lies beside the counters, the others elsewhere.
+    last: Option<u16>,
+    others: Vec<u16>,
+}
+
+impl Sleepers {
+    const fn new() -> Self {
+        Self { last: None, others: Vec::new() }
+    }
+
+    fn push(&mut self, worker: u16) {
+        self.others.extend(self.last.replace(worker));
+    }
+
+    /// Takes the last one off for which `rather` holds, or else the last one.
+    fn pop(&mut self, rather: impl Fn(usize) -> bool) -> Option<u16> {
+        match self.last {
+            Some(last) if rather(usize::from(last)) => self.last.take(),
+            _ => self.pop_deep(rather),
+        }
+    }
+
+    #[cold]
+    fn pop_deep(&mut self, rather: impl Fn(usize) -> bool) -> Option<u16> {
+        match self.others.iter().rposition(|worker| rather(usize::from(*worker))) {
+            Some(at) => Some(self.others.remove(at)),
+            None => self.last.take().or_else(|| self.others.pop()),
+        }
+    }
+
+    /// Takes `worker` off. False: it was not there.
+    fn remove(&mut self, worker: u16) -> bool {
+        if self.last == Some(worker) {
+            self.last = None;
+            return true;
+        }
+        let at = self.others.iter().rposition(|other| *other == worker);
+        at.map(|at| self.others.remove(at)).is_some()
+    }
+
+    #[cfg(test)]
+    fn is_empty(&self) -> bool {
+        self.last.is_none() && self.others.is_empty()
+    }
 }
 
 impl Idle {
     pub(crate) fn new() -> Self {
         Self {
-            counters: Padded(AtomicUsize::new(0)),
-            sleepers: Lock::new(Vec::new()),
+            roll: Padded(Roll { counters: AtomicUsize::new(0), sleepers: BriefLock::new(Sleepers::new()) }),
             spinning: SpinRight::new(),
         }
     }
 
     /// Makes room for `workers` sleepers: falling asleep does not allocate.
     pub(crate) fn reserve(&self, workers: usize) {
-        let mut sleepers = self.sleepers.lock();
-        let missing = workers.saturating_sub(sleepers.len());
-        sleepers.reserve(missing);
+        let mut roomy = Vec::with_capacity(workers);
+        let mut sleepers = self.roll.sleepers.lock();
+        if sleepers.others.capacity() < workers {
+            roomy.extend_from_slice(&sleepers.others);
+            mem::swap(&mut sleepers.others, &mut roomy);
+        }
+        drop(sleepers); // the other one is freed outside
     }
 
     /// The counters, for decisions by the protocol and for metrics.
     pub(crate) fn counters(&self) -> Counters {
-        Counters(self.counters.load(Ordering::Relaxed))
+        Counters(self.roll.counters.load(Ordering::Relaxed))
     }
 
     /// Submitter, steps 2 to 4; the push is done. The worker returned was asleep, is counted as searching, and must be
@@ -141,13 +207,12 @@ impl Idle {
         if !self.counters().someone_must_be_woken() {
             return None;
         }
-        let mut sleepers = self.sleepers.lock();
+        let mut sleepers = self.roll.sleepers.lock();
         let still = self.counters().someone_must_be_woken();
-        if let Some(at) = sleepers.iter().rposition(|worker| rather(usize::from(*worker))) {
-            let last = sleepers.len() - 1;
-            sleepers.swap(at, last);
+        if !still {
+            return None;
         }
-        let chosen = if still { sleepers.pop() } else { None }?;
+        let chosen = sleepers.pop(rather)?;
         self.change(SEARCHER.wrapping_sub(SLEEPER));
         Some(usize::from(chosen))
     }
@@ -157,23 +222,25 @@ impl Idle {
     pub(crate) fn try_search(&self, active_workers: usize) -> Option<Searching> {
         let limit = (active_workers / 2).max(1);
         let one_more = |now| (Counters(now).searching() < limit).then_some(now + SEARCHER);
-        self.counters
+        self.roll
+            .counters
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more)
             .is_ok()
             .then(|| Searching(()))
     }
 
-    /// A searcher has something to run, or leaves the pool. True: it was the last one, so a submitter may have relied
-    /// on it. Then the caller wakes one more ([`worker_to_wake`](Self::worker_to_wake)), unless it looks into every
-    /// queue *after this call* and finds them all empty.
+    /// A searcher, one worker beside so many `others`, has something to run, or leaves the pool. If it was the last one, a
+    /// submitter may have relied on it: then the caller wakes one more ([`worker_to_wake`](Self::worker_to_wake)), unless it
+    /// looks *after this call* into what it owes a look, and finds nothing.
     #[must_use = "the last searcher hands on: wake one more"]
-    pub(crate) fn found_work(&self, searching: Searching) -> bool {
+    pub(crate) fn found_work(&self, searching: Searching, others: usize) -> Owed {
         searching.end();
-        let last = self.change(SEARCHER.wrapping_neg()).searching() == 1;
-        if last {
-            fence(Ordering::SeqCst); // barrier of the last searcher
+        let before = self.change(SEARCHER.wrapping_neg());
+        if before.searching() > 1 {
+            return Owed::Nothing;
         }
-        last
+        fence(Ordering::SeqCst); // barrier of the last searcher
+        if before.sleeping() < others { Owed::EveryQueue } else { Owed::OutsideAndOwn }
     }
 
     /// Sleeper, steps 1 to 4. `any_work` looks into every queue that the worker may take from. `Ok`: nothing is there,
@@ -213,8 +280,7 @@ impl Idle {
     fn lie_down(&self, worker: usize, searching: Option<Searching>) -> Sleeping {
         assert!(worker < MAX_WORKERS, "worker {worker}: a pool has at most {MAX_WORKERS}");
         let worker = worker as u16;
-        let mut sleepers = self.sleepers.lock();
-        debug_assert!(!sleepers.contains(&worker), "worker {worker} sleeps twice");
+        let mut sleepers = self.roll.sleepers.lock();
         sleepers.push(worker);
         let searchers = searching.map_or(0, |searching| (SEARCHER, searching.end()).0);
         self.change(SLEEPER - searchers);
@@ -223,11 +289,10 @@ impl Idle {
 
     /// Sleeper, step 4: takes the worker off the list, unless somebody did.
     fn get_up(&self, sleeping: Sleeping, searching: bool) -> Woken {
-        let mut sleepers = self.sleepers.lock();
-        let Some(at) = sleepers.iter().rposition(|worker| *worker == sleeping.worker) else {
+        let mut sleepers = self.roll.sleepers.lock();
+        if !sleepers.remove(sleeping.worker) {
             return Woken::Chosen(Searching(()));
-        };
-        sleepers.remove(at);
+        }
         let searchers = if searching { SEARCHER } else { 0 };
         self.change(searchers.wrapping_sub(SLEEPER));
         Woken::Itself(searching.then(|| Searching(())))
@@ -236,7 +301,7 @@ impl Idle {
     /// Adds to the counters, and gives what they held before. Release: what a searcher moved from queue to queue before
     /// it ended its search is seen by every searcher that ends after it and passes its barrier (README.md, "Moving").
     fn change(&self, by: usize) -> Counters {
-        Counters(self.counters.fetch_add(by, Ordering::Release))
+        Counters(self.roll.counters.fetch_add(by, Ordering::Release))
     }
 }
 

@@ -8,8 +8,9 @@
 //! 1. `len` is the number of entries in the queue. It is stored with Release while the lock is held, so who finds a
 //!    length also finds, under the lock, the entries or their absence; and who has a push happen before its load of
 //!    `len` sees that push, unless the entry was taken.
-//! 2. The entries stand in `chain`, in the order of their pushes: `first..` of the front block to `..last` of the back
-//!    block, without a gap. The chain of an empty queue is at most one block, and every other block without entries is
+//! 2. The entries stand in `foremost`, if there is one, and then in `chain`, in the order of their pushes: `first..` of the
+//!    front block to `..last` of the back block, without a gap. What comes to an empty queue is the foremost: one entry at
+//!    a time, as in a pool that is mostly asleep, touches no block. The chain of an empty queue is at most one block, and every other block without entries is
 //!    in `spare`.
 //! 3. There are `blocks` of them, and once `reserve` has returned there are at least as many as `reserved` entries can
 //!    occupy, however they lie. Both lists have room for all of them. Hence a push that keeps within the reserve finds a
@@ -40,14 +41,17 @@ pub(crate) struct Injector<T> {
     queue: Padded<BriefLock<Queue<T>>>,
 }
 
+/// What a single entry needs comes first: one cache line, together with the lock.
+#[repr(C)]
 struct Queue<T> {
-    chain: VecDeque<Block<T>>,
-    spare: Vec<Block<T>>,
+    foremost: Option<T>,
+    len: usize,
     /// Where in the front block the oldest entry is.
     first: usize,
     /// Where in the back block the next entry goes; `BLOCK` if that takes another block.
     last: usize,
-    len: usize,
+    chain: VecDeque<Block<T>>,
+    spare: Vec<Block<T>>,
     reserved: usize,
     blocks: usize,
 }
@@ -57,7 +61,7 @@ impl<T> Injector<T> {
     pub(crate) fn new() -> Self {
         let (chain, spare) = (VecDeque::new(), Vec::new());
         let (first, last, len, reserved, blocks) = (0, BLOCK, 0, 0, 0);
-        let queue = Queue { chain, spare, first, last, len, reserved, blocks };
+        let queue = Queue { foremost: None, chain, spare, first, last, len, reserved, blocks };
         Injector { len: Padded(AtomicUsize::new(0)), queue: Padded(BriefLock::new(queue)) }
     }
 
@@ -122,6 +126,7 @@ impl<T> Injector<T> {
         }
         let mut queue = self.queue.lock();
         let first = queue.take();
+        debug_assert!(queue.foremost.is_none(), "it was the first");
         queue.take_runs(most - 1, |run| ring.fill(&mut run.iter_mut().filter_map(Option::take)));
         self.unlock(queue);
         first
@@ -150,6 +155,10 @@ impl<T> Injector<T> {
 
 impl<T> Queue<T> {
     fn put(&mut self, entry: T) {
+        if self.len == 0 {
+            self.len = 1;
+            return self.foremost = Some(entry);
+        }
         if self.last == BLOCK {
             self.extend();
         }
@@ -185,6 +194,10 @@ impl<T> Queue<T> {
     }
 
     fn take(&mut self) -> Option<T> {
+        if self.foremost.is_some() {
+            self.len -= 1;
+            return self.foremost.take();
+        }
         let entry = self.oldest(1).first_mut()?.take();
         self.took(1);
         entry

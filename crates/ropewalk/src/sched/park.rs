@@ -170,7 +170,7 @@ impl Parker {
     ///
     /// `limit` is asked only if a berth is taken, and after it is: the sleepers on words are not to wake when a deadline
     /// comes, that is the polling worker's business.
-    pub(crate) fn park(&self, seam: &Seam, limit: impl FnOnce() -> Limit) {
+    pub(crate) fn park(&self, seam: &Seam<impl Driver>, limit: impl FnOnce() -> Limit) {
         if let Some(held) = seam.polling.take() {
             self.lie_in(&held, POLLING, limit, |limit| limit);
             seam.poller_left();
@@ -191,7 +191,7 @@ impl Parker {
 
     fn lie_in(
         &self,
-        held: &Held<'_>,
+        held: &Held<'_, impl Driver>,
         place: u32,
         limit: impl FnOnce() -> Limit,
         also: impl FnOnce(Limit) -> Limit,
@@ -206,7 +206,7 @@ impl Parker {
 
     /// Wakes the worker wherever it sleeps, or else keeps it from sleeping the next time. `seam` is the one that it
     /// parks with.
-    pub(crate) fn unpark(&self, seam: &Seam) {
+    pub(crate) fn unpark(&self, seam: &Seam<impl Driver>) {
         match self.token.give() {
             PARKED => self.token.0.0.wake(1),
             POLLING => seam.polling.driver.unpark(),
@@ -232,16 +232,16 @@ impl Parker {
 
 /// The driver and who has it, and who stands by.
 #[derive(Debug)]
-pub(crate) struct Seam {
-    polling: Berth,
-    standing_by: Berth,
+pub(crate) struct Seam<S = FutexDriver> {
+    polling: Berth<Box<dyn Driver>>,
+    standing_by: Berth<S>,
     watch: Watch,
 }
 
 /// A place to sleep in until a deadline: at most one thread at a time is there.
 #[derive(Debug)]
-struct Berth {
-    driver: Box<dyn Driver>,
+struct Berth<D> {
+    driver: D,
     taken: AtomicBool,
     /// Until when its holder sleeps; 0: it does not.
     wake_at: AtomicU64,
@@ -251,11 +251,13 @@ struct Berth {
 
 impl Seam {
     pub(crate) fn new(driver: Box<dyn Driver>) -> Self {
-        Self {
-            polling: Berth::new(driver, 0),
-            standing_by: Berth::new(Box::new(FutexDriver::default()), OVERDUE),
-            watch: Watch::new(),
-        }
+        Self::with_second(driver, FutexDriver::default())
+    }
+}
+
+impl<S: Driver> Seam<S> {
+    fn with_second(driver: Box<dyn Driver>, second: S) -> Self {
+        Self { polling: Berth::new(driver, 0), standing_by: Berth::new(second, OVERDUE), watch: Watch::new() }
     }
 
     /// The one in the driver comes out: somebody must look for events if it does not come back.
@@ -302,11 +304,8 @@ impl Seam {
     /// deadlines again when it goes back.
     pub(crate) fn deadline_moved(&self, deadline: u64) {
         fence(Ordering::SeqCst); // barrier of the publisher: the deadline is out, then the sleepers are looked at
-        for berth in [&self.polling, &self.standing_by] {
-            if deadline.saturating_add(berth.put_off) < berth.wake_at.load(Ordering::Relaxed) {
-                berth.driver.unpark();
-            }
-        }
+        self.polling.cut_short(deadline);
+        self.standing_by.cut_short(deadline);
     }
 
     /// The same for a pool whose one thread sleeps elsewhere, by [`announce`](Self::announce).
@@ -331,12 +330,12 @@ impl Seam {
     }
 }
 
-impl Berth {
-    fn new(driver: Box<dyn Driver>, put_off: u64) -> Self {
+impl<D: Driver> Berth<D> {
+    fn new(driver: D, put_off: u64) -> Self {
         Self { driver, taken: AtomicBool::new(false), wake_at: AtomicU64::new(0), put_off }
     }
 
-    fn take(&self) -> Option<Held<'_>> {
+    fn take(&self) -> Option<Held<'_, D>> {
         let free = self.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok();
         free.then(|| Held(self))
     }
@@ -352,12 +351,19 @@ impl Berth {
     fn retract(&self) {
         self.wake_at.store(0, Ordering::Relaxed);
     }
+
+    /// Gets its holder up if it would sleep past `deadline`.
+    fn cut_short(&self, deadline: u64) {
+        if deadline.saturating_add(self.put_off) < self.wake_at.load(Ordering::Relaxed) {
+            self.driver.unpark();
+        }
+    }
 }
 
 /// The right to poll a driver and to sleep in it. Dropping it gives it back.
-struct Held<'a>(&'a Berth);
+struct Held<'a, D>(&'a Berth<D>);
 
-impl Drop for Held<'_> {
+impl<D> Drop for Held<'_, D> {
     fn drop(&mut self) {
         self.0.taken.store(false, Ordering::Release);
     }

@@ -136,7 +136,8 @@ impl Pool {
     pub(crate) fn notify(&self) {
         let not_polling = |worker: usize| self.station(worker).parker.state() != WorkerState::Polling;
         if let Some(worker) = self.idle.worker_to_wake_rather(not_polling) {
-            self.unpark(worker);
+            self.station(worker).parker.unpark(&self.seam); // a hosted pool sleeps at its first station only
+            self.wake_guest();
         }
     }
 

@@ -32,6 +32,7 @@ mod timers;
 use crowd::Crowd;
 pub(crate) use frame::Frame;
 use pair::Tempo;
+use rest::Rest;
 pub(crate) use timers::Timers;
 
 use super::fibre::Fibres;
@@ -114,6 +115,8 @@ pub(crate) struct Worker {
     pub(crate) single: Cell<bool>,
     /// The worker has a thread of its own, on which it may sleep.
     threaded: bool,
+    /// Somebody wants to hear when it falls asleep or gets up.
+    hooked: bool,
     pub(crate) frame: Frame,
     pub(crate) fibres: Fibres,
 }
@@ -154,6 +157,8 @@ impl Worker {
             single: Cell::new(false),
             alone: Cell::new(true),
             threaded,
+            hooked: pool.config.hooks.on_thread_park.is_some()
+                || pool.config.hooks.on_thread_unpark.is_some(),
             frame: Frame::default(),
             fibres: Fibres::default(),
             pool,
@@ -168,13 +173,16 @@ impl Worker {
     /// The loop: runs on a fibre until it is told to leave.
     pub(crate) fn work(&self) {
         loop {
-            match self.find_next() {
-                Some(task) => {
-                    self.run(task);
-                    self.mind_crowd();
-                }
-                None if self.rest() => continue,
-                None => {}
+            let found = match self.find_next() {
+                Some(task) => Some(task),
+                None => match self.rest() {
+                    Rest::CalledOff => continue,
+                    Rest::Over(called_for) => called_for,
+                },
+            };
+            if let Some(task) = found {
+                self.run(task);
+                self.mind_crowd();
             }
             if self.leave.get() {
                 return;
@@ -258,15 +266,21 @@ impl Worker {
         if waiting == 0 {
             return self.pop_pinned_if_first();
         }
+        let task = if waiting == 1 { self.pool.injector.pop() } else { self.fetch_share(waiting) };
+        self.stays.set(self.ring.tail_position());
+        if task.is_some() {
+            self.station.counters.injected.bump();
+        }
+        task
+    }
+
+    /// A fair share of what waits outside: the oldest to run, the others into the ring.
+    fn fetch_share(&self, waiting: usize) -> Option<Runnable> {
         let share = (waiting / self.pool.active().max(1) + 1).min(self.ring.capacity() / 2);
         if share > self.room_to_half() + 1 {
             self.make_room();
         }
         let task = self.pool.injector.pop_into(share.min(self.room_to_half() + 1), &self.ring);
-        self.stays.set(self.ring.tail_position());
-        if task.is_some() {
-            self.station.counters.injected.bump();
-        }
         if share > 1 {
             self.notify_others(); // what moved to the ring may be stolen there
         }

@@ -28,7 +28,9 @@ struct Pool {
     idle: Idle,
     seam: Seam,
     events: Arc<FutexDriver>,
-    parkers: [Parker; 2],
+    parkers: [Parker; 3],
+    /// Besides each worker.
+    others: usize,
     /// The injection queue.
     items: AtomicUsize,
     /// What worker 0 moved into its own ring.
@@ -37,12 +39,17 @@ struct Pool {
 
 impl Pool {
     fn new() -> Arc<Self> {
+        Self::of(2)
+    }
+
+    fn of(workers: usize) -> Arc<Self> {
         let events = Arc::new(FutexDriver::default());
         Arc::new(Self {
             idle: Idle::new(),
             seam: Seam::new(Box::new(Events(events.clone()))),
             events,
-            parkers: [Parker::new(), Parker::new()],
+            parkers: [Parker::new(), Parker::new(), Parker::new()],
+            others: workers - 1,
             items: AtomicUsize::new(0),
             ring: AtomicUsize::new(0),
         })
@@ -71,8 +78,15 @@ impl Pool {
     }
 
     /// The worker has something to run: a search ends, and the last one hands on if there is more.
-    fn found(&self, searching: Option<Searching>) {
-        if searching.is_some_and(|searching| self.idle.found_work(searching)) && self.any_work() {
+    fn found(&self, me: usize, searching: Option<Searching>) {
+        let Some(searching) = searching else { return };
+        let any = |queue: &AtomicUsize| queue.load(Ordering::Acquire) > 0;
+        let more = match self.idle.found_work(searching, self.others) {
+            Owed::Nothing => false,
+            Owed::OutsideAndOwn => any(&self.items) || me == 0 && any(&self.ring),
+            Owed::EveryQueue => self.any_work(),
+        };
+        if more {
             self.wake_one();
         }
     }
@@ -93,7 +107,7 @@ impl Pool {
         while !self.take() {
             searching = self.sleep(me, searching);
         }
-        self.found(searching);
+        self.found(me, searching);
     }
 
     fn spawn_worker(self: &Arc<Self>, me: usize, searching: Option<Searching>) -> thread::JoinHandle<()> {
@@ -104,7 +118,7 @@ impl Pool {
     /// Everybody has left: nothing is counted any more.
     fn assert_quiet(&self) {
         assert_eq!(self.idle.counters(), Counters(0));
-        assert!(self.idle.sleepers.lock().is_empty());
+        assert!(self.idle.roll.sleepers.lock().is_empty());
         assert!(!self.any_work());
     }
 }
@@ -120,8 +134,8 @@ impl Pool {
 // - in crates/ropewalk/src/sched/idle.rs: `if any_work() {`
 // + `if false && any_work() {`
 // mutation: nobody-is-chosen
-// - in crates/ropewalk/src/sched/idle.rs: `let chosen = if still { sleepers.pop() } else { None }?;`
-// + `let chosen = if !still { sleepers.pop() } else { None }?;`
+// - in crates/ropewalk/src/sched/idle.rs: `let chosen = sleepers.pop(rather)?;`
+// + `let chosen = sleepers.pop(rather).filter(|_| false)?;`
 #[test]
 fn model_submit_races_with_sleep() {
     prim::model(|| {
@@ -180,8 +194,8 @@ fn model_two_submitters_and_two_workers() {
 
 /// Two items rest on one searcher, and the other worker sleeps: whoever takes the first item sees to the second.
 // mutation: last-searcher-does-not-hand-on
-// - in crates/ropewalk/src/sched/idle.rs: `let last = self.change(SEARCHER.wrapping_neg()).searching() == 1;`
-// + `let last = self.change(SEARCHER.wrapping_neg()).searching() == usize::MAX;`
+// - in crates/ropewalk/src/sched/idle.rs: `if before.searching() > 1 {`
+// + `if before.searching() > 0 {`
 // mutation: last-searcher-without-barrier
 // - in crates/ropewalk/src/sched/idle.rs: `fence(Ordering::SeqCst); // barrier of the last searcher`
 // + `fence(Ordering::AcqRel);`
@@ -209,13 +223,39 @@ fn model_the_last_searcher_hands_on() {
     });
 }
 
+/// A busy worker leaves an item in its ring to a searcher, which finds another one; the third worker sleeps.
+// mutation: those-awake-are-not-looked-at
+// - in crates/ropewalk/src/sched/idle.rs: `if before.sleeping() < others {`
+// + `if before.sleeping() > others {`
+#[test]
+fn model_the_last_searcher_looks_at_those_awake() {
+    prim::model(|| {
+        let pool = Pool::of(3);
+        let searching = pool.idle.try_search(2);
+        let asleep = pool.idle.sleep(2, None, || false).expect("nobody has chosen it yet");
+        let there = pool.clone();
+        let searcher = thread::spawn(move || there.found(1, searching));
+        let there = pool.clone();
+        let sleeper = thread::spawn(move || {
+            there.parkers[2].park(&there.seam, || Limit::NONE);
+            let searching = there.idle.leave_sleep(asleep).searching();
+            there.worker(2, searching);
+        });
+        pool.ring.store(1, Ordering::Release);
+        pool.wake_one();
+        searcher.join().unwrap();
+        sleeper.join().unwrap();
+        pool.assert_quiet();
+    });
+}
+
 /// A searcher moves a batch into its own ring while another one goes to sleep. No submitter is left to wake anybody.
 // mutation: moved-items-not-released
-// - in crates/ropewalk/src/sched/idle.rs: `Counters(self.counters.fetch_add(by, Ordering::Release))`
-// + `Counters(self.counters.fetch_add(by, Ordering::Relaxed))`
+// - in crates/ropewalk/src/sched/idle.rs: `Counters(self.roll.counters.fetch_add(by, Ordering::Release))`
+// + `Counters(self.roll.counters.fetch_add(by, Ordering::Relaxed))`
 // mutation: batch-not-handed-on
-// - in crates/ropewalk/src/sched/idle.rs: `let last = self.change(SEARCHER.wrapping_neg()).searching() == 1;`
-// + `let last = self.change(SEARCHER.wrapping_neg()).searching() == usize::MAX;`
+// - in crates/ropewalk/src/sched/idle.rs: `if before.searching() > 1 {`
+// + `if before.searching() > 0 {`
 #[test]
 fn model_a_batch_moved_by_a_searcher_is_seen() {
     prim::model(|| {
@@ -225,7 +265,7 @@ fn model_a_batch_moved_by_a_searcher_is_seen() {
         let worker = pool.spawn_worker(1, theirs);
         // Two items, out of the one queue and not yet in the other: the worker can see neither.
         pool.ring.store(1, Ordering::Release);
-        pool.found(mine);
+        pool.found(0, mine);
         worker.join().unwrap();
         pool.assert_quiet();
     });
@@ -236,8 +276,8 @@ fn model_a_batch_moved_by_a_searcher_is_seen() {
 // - in crates/ropewalk/src/sched/idle.rs: `return Woken::Chosen(Searching(()));`
 // + `return Woken::Itself(searching.then(|| Searching(())));`
 // mutation: still-in-the-list
-// - in crates/ropewalk/src/sched/idle.rs: `sleepers.remove(at);`
-// + `let _ = at;`
+// - in crates/ropewalk/src/sched/idle.rs: `self.last = None;`
+// + ``
 #[test]
 fn model_calling_off_a_sleep_races_with_being_chosen() {
     prim::model(|| {
@@ -246,7 +286,7 @@ fn model_calling_off_a_sleep_races_with_being_chosen() {
         let worker = thread::spawn(move || {
             let awake = there.idle.sleep(0, None, || true).expect_err("there is work");
             let chosen = matches!(awake, Woken::Chosen(_));
-            there.found(awake.searching());
+            there.found(0, awake.searching());
             chosen
         });
         let chosen = pool.idle.worker_to_wake();
@@ -257,8 +297,8 @@ fn model_calling_off_a_sleep_races_with_being_chosen() {
 
 /// Two submitters find two sleepers: one is woken, and the second submitter leaves its item to it.
 // mutation: choice-not-looked-at-again
-// - in crates/ropewalk/src/sched/idle.rs: `let chosen = if still { sleepers.pop() } else { None }?;`
-// + `let chosen = if still { sleepers.pop() } else { sleepers.pop() }?;`
+// - in crates/ropewalk/src/sched/idle.rs: `if !still {`
+// + `if false && !still {`
 // mutation: chosen-worker-not-counted
 // - in crates/ropewalk/src/sched/idle.rs: `self.change(SEARCHER.wrapping_sub(SLEEPER));`
 // + `self.change(0usize.wrapping_sub(SLEEPER));`

@@ -31,13 +31,13 @@ fn redeem_batch(ledger: &Ledger, queue: &Injector<Token>, most: usize, ring: &Pr
 #[test]
 fn model_pushes_against_pops() {
     model(|| {
-        let ledger = Ledger::new(3);
+        let ledger = Ledger::new(4);
         let queue = Arc::new(Injector::new());
         let pusher = {
             let (ledger, queue) = (ledger.clone(), queue.clone());
             thread::spawn(move || {
                 queue.push(ledger.issue(1));
-                queue.push_batch(&mut vec![ledger.issue(2), ledger.issue(3)]);
+                queue.push_batch(&mut vec![ledger.issue(2), ledger.issue(3), ledger.issue(4)]);
             })
         };
         let popper = {
@@ -51,9 +51,9 @@ fn model_pushes_against_pops() {
         assert!(batch.windows(2).all(|pair| pair[0] + 1 == pair[1]), "something came between");
         gone.extend(batch);
         gone.sort();
-        assert_eq!(queue.len(), 3 - gone.len(), "nobody is at work, so the length is exact");
+        assert_eq!(queue.len(), 4 - gone.len(), "nobody is at work, so the length is exact");
         gone.extend(ledger.redeem_all(|| queue.pop()));
-        assert_eq!(gone, [1, 2, 3], "what was taken early is the oldest, and all is there");
+        assert_eq!(gone, [1, 2, 3, 4], "what was taken early is the oldest, and all is there");
     });
 }
 

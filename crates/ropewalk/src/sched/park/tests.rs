@@ -159,7 +159,7 @@ impl Driver for Impatient {
 
 /// A deadline is published while a worker goes to sleep, in the driver or standing by: it reads the deadline, or it is got
 /// out.
-fn a_new_deadline_races_with(seam: Seam) {
+fn a_new_deadline_races_with(seam: Seam<impl Driver + 'static>) {
     let shared = Arc::new((seam, AtomicU64::new(NEVER)));
     let there = shared.clone();
     let sleeper = thread::spawn(move || {
@@ -190,16 +190,15 @@ fn model_a_new_deadline_races_with_the_poller() {
 }
 
 // mutation: the-one-standing-by-is-not-told
-// - in crates/ropewalk/src/sched/park.rs: `for berth in [&self.polling, &self.standing_by] {`
-// + `for berth in [&self.polling] {`
+// - in crates/ropewalk/src/sched/park.rs: `self.standing_by.cut_short(deadline);`
+// + ``
 // mutation: the-one-standing-by-has-no-name
 // - in crates/ropewalk/src/sched/park.rs: `STANDING_BY => seam.standing_by.driver.unpark(),`
 // + `STANDING_BY => {}`
 #[test]
 fn model_a_new_deadline_and_an_unpark_race_with_the_one_standing_by() {
     prim::model(|| {
-        let mut seam = seam();
-        seam.standing_by.driver = Box::new(Impatient::default());
+        let seam = Seam::with_second(Box::new(FutexDriver::default()), Impatient::default());
         core::mem::forget(seam.polling.take());
         a_new_deadline_races_with(seam);
         let seam = self::seam();
@@ -214,8 +213,8 @@ fn model_a_new_deadline_and_an_unpark_race_with_the_one_standing_by() {
 // - in crates/ropewalk/src/sched/park.rs: `self.wake_at.store(limit.wake_at, Ordering::Relaxed);`
 // + `self.wake_at.store(0, Ordering::Relaxed);`
 // mutation: poller-is-told-of-later-deadlines-only
-// - in crates/ropewalk/src/sched/park.rs: `if deadline.saturating_add(berth.put_off) < berth.wake_at.load(Ordering::Relaxed) {`
-// + `if deadline.saturating_add(berth.put_off) > berth.wake_at.load(Ordering::Relaxed) {`
+// - in crates/ropewalk/src/sched/park.rs: `if deadline.saturating_add(self.put_off) < self.wake_at.load(Ordering::Relaxed) {`
+// + `if deadline.saturating_add(self.put_off) > self.wake_at.load(Ordering::Relaxed) {`
 #[test]
 fn model_an_earlier_deadline_gets_the_poller_out() {
     /// Takes only deadline 1 for one that is over.

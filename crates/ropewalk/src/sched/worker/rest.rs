@@ -2,6 +2,7 @@
 
 use super::super::park::Limit;
 use super::Worker;
+use ropewalk_core::task::Runnable;
 use std::time::Duration;
 
 /// A haul of tasks from elsewhere that is worth the trip.
@@ -11,13 +12,19 @@ const SMALL_HAULS: i32 = 4;
 /// Pauses between the looks at a growing haul: few, because each look takes the line from who writes to it.
 const GAPS: [usize; 3] = [16, 64, 64];
 
+/// What came of a rest.
+pub(super) enum Rest {
+    /// There was something to do after all.
+    CalledOff,
+    Over(Option<Runnable>),
+}
+
 impl Worker {
     /// Spins a little, then sleeps until there is a reason not to. A worker without a thread of its own leaves instead.
-    /// True: there was something to do after all.
-    pub(super) fn rest(&self) -> bool {
+    pub(super) fn rest(&self) -> Rest {
         self.look_around(true);
         if self.has_own() || !self.threaded && self.any_work() {
-            return true;
+            return Rest::CalledOff;
         }
         if !self.threaded {
             self.stop_searching(); // others would rely on it, and it may not run again for long
@@ -30,8 +37,19 @@ impl Worker {
             }
         } else if !self.spin() {
             self.sleep();
+            return Rest::Over(self.called_for());
         }
-        false
+        Rest::Over(None)
+    }
+
+    /// Who was woken takes what it was woken for, if that came from outside. The look at everything else comes after it: it
+    /// takes its time, and in caches that have gone cold each line counts.
+    #[inline]
+    fn called_for(&self) -> Option<Runnable> {
+        let task = self.pool.injector.pop()?;
+        self.look_next();
+        self.station.counters.injected.bump();
+        Some(task)
     }
 
     /// Sleeps with the thread.
@@ -59,6 +77,7 @@ impl Worker {
 
     /// The sleeper's half of the protocol in README.md.
     fn sleep_by(&self, sleep: impl FnOnce()) {
+        debug_assert!(self.ring.is_empty(), "others rely on it that who sleeps has nothing to steal");
         let idle = &self.pool.idle;
         match idle.sleep(self.index(), self.searching.take(), || self.any_work()) {
             Err(woken) => self.searching.set(woken.searching()),
@@ -85,20 +104,19 @@ impl Worker {
     }
 
     fn sleep_in_parker(&self) {
-        let hooks = &self.pool.config.hooks;
-        if let Some(hook) = &hooks.on_thread_park {
-            hook();
+        if self.hooked {
+            self.pool.config.hooks.on_thread_park.iter().for_each(|hook| hook());
         }
         self.crowd.disperse();
         self.station.counters.parks.bump();
         self.station.parker.park(&self.pool.seam, || self.pool.limit());
         self.look_next(); // it may have been a deadline
         if !self.pool.injector.is_empty() {
-            self.until_look.set(1); // it was called for a task, which comes first: a look at everything takes its time
+            self.until_look.set(1); // as in `called_for`, for those that return to somebody else's loop
         }
         self.station.counters.wakes.bump();
-        if let Some(hook) = &hooks.on_thread_unpark {
-            hook();
+        if self.hooked {
+            self.pool.config.hooks.on_thread_unpark.iter().for_each(|hook| hook());
         }
     }
 
@@ -146,10 +164,14 @@ impl Worker {
 
     /// Whether there is anything this worker could take; see the protocol's step 3.
     pub(crate) fn any_work(&self) -> bool {
-        !self.pool.injector.is_empty()
+        self.any_outside()
             || !self.station.inbox.is_empty()
-            || self.epoch.get() != self.pool.epoch()
             || self.peers.borrow().iter().any(|(peer, _)| peer.stealer.has_loot())
+    }
+
+    /// Whether there is anything in no worker's queue.
+    pub(super) fn any_outside(&self) -> bool {
+        !self.pool.injector.is_empty() || self.epoch.get() != self.pool.epoch()
     }
 
     /// A second pass, a spin after the first: who has made no progress since is in a long poll.

@@ -2,7 +2,7 @@
 
 use super::super::budget::BUDGET;
 use super::super::host::{self, Extra};
-use super::super::idle::Searching;
+use super::super::idle::{Owed, Searching};
 use super::Worker;
 use crate::thread::Holds;
 use ropewalk_core::budget;
@@ -102,7 +102,13 @@ impl Worker {
     #[cold]
     pub(super) fn end_search(&self, searching: Searching) {
         // The last searcher hands on, unless there is nothing left to search for.
-        if self.pool.idle.found_work(searching) && (!self.ring.is_empty() || self.any_work()) {
+        let others = self.peers.borrow().len();
+        let more = match self.pool.idle.found_work(searching, others) {
+            Owed::Nothing => false,
+            Owed::OutsideAndOwn => !self.ring.is_empty() || self.any_outside(),
+            Owed::EveryQueue => !self.ring.is_empty() || self.any_work(),
+        };
+        if more {
             self.pool.notify();
         }
     }

@@ -13,7 +13,7 @@ fn counters_print_their_fields() {
     let sleeping = asleep(&idle, 9);
     assert_eq!(format!("{:?}", idle.counters()), "Counters { searching: 1, sleeping: 1 }");
     assert!(matches!(idle.leave_sleep(sleeping), Woken::Itself(None)));
-    assert!(idle.found_work(searching));
+    assert_ne!(idle.found_work(searching, 1), Owed::Nothing);
     assert_eq!(idle.counters(), Counters(0));
 }
 
@@ -24,7 +24,7 @@ fn the_warmest_is_woken_and_one_at_a_time() {
     assert_eq!(idle.worker_to_wake(), Some(9));
     assert_eq!(idle.worker_to_wake(), None, "9 is searching and sees to it");
     let Woken::Chosen(searching) = idle.leave_sleep(third) else { panic!("9 was chosen") };
-    assert!(idle.found_work(searching));
+    assert_ne!(idle.found_work(searching, 1), Owed::Nothing);
     assert!(matches!(idle.leave_sleep(second), Woken::Itself(None)), "8 was woken for something of its own");
     assert_eq!(idle.worker_to_wake(), Some(7));
 }
@@ -37,12 +37,40 @@ fn half_of_the_workers_search_and_always_one_may() {
             (0..limit).map(|_| idle.try_search(active).expect("below the limit")).collect();
         assert!(idle.try_search(active).is_none(), "{active} workers");
         assert_eq!(idle.counters().searching(), limit);
-        let last: Vec<_> = searches.into_iter().map(|searching| idle.found_work(searching)).collect();
+        let last: Vec<_> = searches.into_iter().map(|searching| idle.found_work(searching, 1)).collect();
         assert_eq!(
-            last.iter().position(|last| *last),
+            last.iter().position(|owed| *owed != Owed::Nothing),
             Some(limit - 1),
             "only the last one is told to hand on"
         );
+    }
+}
+
+/// Every way to take four sleepers off the list, in every order, beside a plain list.
+#[test]
+fn the_list_is_that_of_a_plain_one() {
+    for steps in 0..6_usize.pow(5) {
+        let (mut list, mut plain) = (Sleepers::new(), vec![]);
+        for at in 0..4_u16 {
+            list.push(at);
+            plain.push(at);
+        }
+        for step in (0..5).map(|digit| steps / 6_usize.pow(digit) % 6) {
+            match step as u16 {
+                worker @ 0..4 => {
+                    let at = plain.iter().position(|other| *other == worker);
+                    assert_eq!(list.remove(worker), at.map(|at| plain.remove(at)).is_some(), "{steps}");
+                }
+                rest => {
+                    // Rather one with an even number; or anyone.
+                    let rather = |worker: usize| rest == 5 || worker % 2 == 0;
+                    let at = plain.iter().rposition(|other| rather(usize::from(*other)));
+                    let expected = at.map(|at| plain.remove(at)).or_else(|| plain.pop());
+                    assert_eq!(list.pop(rather), expected, "{steps}");
+                }
+            }
+            assert_eq!(list.is_empty(), plain.is_empty());
+        }
     }
 }
 
