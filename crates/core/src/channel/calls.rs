@@ -102,11 +102,8 @@ fn sit_down<'s, 'a>(seat: &'s mut Seat<'_, 'a>, queue: &'a WaitQueue) -> Pin<&'s
 
 /// Stops waiting. Returns whether this waiter was chosen and did not notice.
 #[inline(always)]
-pub(super) fn stand_up(mut seat: Seat<'_, '_>) -> bool {
-    let Some(wait) = seat.as_mut().as_pin_mut() else { return false };
-    let chosen = wait.cancel();
-    seat.set(None);
-    chosen
+pub(super) fn stand_up(seat: Seat<'_, '_>) -> bool {
+    Wait::cancel_in(seat)
 }
 
 /// Passes on the answer of a poll; if it is "wait", that is noted.

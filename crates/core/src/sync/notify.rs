@@ -10,7 +10,8 @@
 //!   barrier.
 //! - **NT4** A turn given by `notify_one` or `notify_last` is used once: the future completes, or its drop calls
 //!   `notify_one` again, which stores it if nobody is left.
-//! - **NT5** `Notified::wait` is pinned with the future.
+//! - **NT5** `Notified::wait` is pinned with the future, and is linked, or has an outcome that nobody saw, in the stage
+//!   `Queued` only. In the others there is nothing to drop in it.
 //!
 //! Read-modify-writes, counted: `notify_one` 1 (the lock; and the wake-up's own), a stored permit taken 1, a wait 2 (the
 //! lock, the clone of the waker).
@@ -21,6 +22,7 @@ use crate::prim::{AtomicBool, AtomicUsize, Ordering};
 use crate::wait_queue::{Wait, WaitQueue};
 use core::fmt;
 use core::future::Future;
+use core::mem::ManuallyDrop;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker, ready};
 
@@ -121,7 +123,7 @@ impl Notify {
     #[inline]
     pub fn notified(&self) -> Notified<'_> {
         let rounds = self.rounds.load(Ordering::Acquire);
-        Notified { notify: self, wait: self.queue.wait(), rounds, stage: Stage::New }
+        Notified { notify: self, wait: ManuallyDrop::new(self.queue.wait()), rounds, stage: Stage::New }
     }
 
     /// Under the queue's lock, with nobody waiting (NT1).
@@ -178,7 +180,7 @@ enum Stage {
 #[must_use = "a future does nothing unless it is polled"]
 pub struct Notified<'a> {
     notify: &'a Notify,
-    wait: Wait<'a>,
+    wait: ManuallyDrop<Wait<'a>>,
     /// What `rounds` said when this was made.
     rounds: usize,
     stage: Stage,
@@ -216,6 +218,29 @@ impl Notified<'_> {
         reason: Reason,
         what: usize,
     ) -> Poll<()> {
+        if self.as_mut().is_called() { Poll::Ready(()) } else { self.poll_otherwise(cx, reason, what) }
+    }
+
+    /// Whether it was notified since it queued: all that most of the last polls have to find out.
+    #[inline(always)]
+    fn is_called(self: Pin<&mut Self>) -> bool {
+        // SAFETY: `wait` is not moved out of here (NT5).
+        let this = unsafe { self.get_unchecked_mut() };
+        // SAFETY: it is pinned with the future (NT5).
+        let over = this.stage == Stage::Queued && unsafe { Pin::new_unchecked(&mut *this.wait) }.is_over();
+        if over {
+            this.stage = Stage::Done;
+        }
+        over
+    }
+
+    #[inline(never)]
+    fn poll_otherwise(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        reason: Reason,
+        what: usize,
+    ) -> Poll<()> {
         let due = self.stage == Stage::New && self.notify.is_due(self.rounds);
         if due {
             ready!(poll_proceed(cx)); // nothing has been taken yet
@@ -227,6 +252,14 @@ impl Notified<'_> {
         turn
     }
 
+    #[cold]
+    fn leave(&mut self) {
+        // SAFETY: a queued future is pinned (NT5), and is not used after this.
+        if unsafe { Pin::new_unchecked(&mut *self.wait) }.cancel() {
+            self.notify.notify_one(); // NT4
+        }
+    }
+
     /// A poll that asks for no budget. `due`: it is new, and need not wait, as it seems; who waits looks again.
     #[inline]
     fn poll_turn(self: Pin<&mut Self>, cx: &mut Context<'_>, due: bool) -> Poll<()> {
@@ -236,7 +269,7 @@ impl Notified<'_> {
         let over =
             if due { notify.has_passed(rounds) || notify.take_permit() } else { this.stage == Stage::Done };
         // SAFETY: it is pinned with the future (NT5).
-        let wait = unsafe { Pin::new_unchecked(&mut this.wait) };
+        let wait = unsafe { Pin::new_unchecked(&mut *this.wait) };
         let asked = || !notify.has_passed(rounds) && !notify.take_permit();
         let over = over || wait.poll_wait_locked(cx, asked).is_ready();
         this.stage = if over { Stage::Done } else { Stage::Queued };
@@ -257,12 +290,8 @@ impl Future for Notified<'_> {
 impl Drop for Notified<'_> {
     #[inline]
     fn drop(&mut self) {
-        if self.stage != Stage::Queued {
-            return;
-        }
-        // SAFETY: a queued future is pinned (NT5), and is not used after this.
-        if unsafe { Pin::new_unchecked(&mut self.wait) }.cancel() {
-            self.notify.notify_one(); // NT4
+        if self.stage == Stage::Queued {
+            self.leave();
         }
     }
 }

@@ -100,6 +100,18 @@ impl<'q> Wait<'q> {
         self.into_ref().poll_entered(cx, WaitQueue::announce_quietly, should_wait)
     }
 
+    /// Whether the wait has ended since a poll returned `Pending`; it is completed then. That is all there is to the last
+    /// poll of most waits.
+    #[inline(always)]
+    pub(crate) fn is_over(self: Pin<&mut Self>) -> bool {
+        let state = self.node.state.load(Ordering::Acquire);
+        let over = !matches!(state, waiter_state::IDLE | waiter_state::WAITING | waiter_state::DONE);
+        if over {
+            self.node.state.store(waiter_state::DONE, Ordering::Relaxed); // not linked, so ours (W3)
+        }
+        over
+    }
+
     #[inline]
     fn poll_entered(
         self: Pin<&Self>,
@@ -122,6 +134,18 @@ impl<'q> Wait<'q> {
     #[must_use = "if it returns true, the turn must be used or passed on"]
     pub fn cancel(self: Pin<&mut Self>) -> bool {
         self.leave()
+    }
+
+    /// [`cancel`](Self::cancel), and empties the place where it was. Nothing if it is empty.
+    #[inline(always)]
+    pub(crate) fn cancel_in(seat: Pin<&mut Option<Self>>) -> bool {
+        // SAFETY: what is in it is not moved, only forgotten below.
+        let seat = unsafe { seat.get_unchecked_mut() };
+        let Some(wait) = seat else { return false };
+        let chosen = wait.leave();
+        // SAFETY: ours to write. What was there needs no drop: it is not linked (W2), and who unlinked it took its waker.
+        unsafe { core::ptr::write(seat, None) };
+        chosen
     }
 
     /// First poll: links the node unless there is no need to wait, or no use.
@@ -228,6 +252,12 @@ impl<'q> Wait<'q> {
         unused
     }
 
+    /// It was chosen, and will not use its turn.
+    #[cold]
+    fn pass_on(&self) {
+        self.queue.wake_one();
+    }
+
     fn node(&self) -> NonNull<Waiter> {
         NonNull::from(&self.node)
     }
@@ -244,7 +274,7 @@ impl Drop for Wait<'_> {
     #[inline]
     fn drop(&mut self) {
         if self.leave() {
-            self.queue.wake_one();
+            self.pass_on();
         }
     }
 }
