@@ -6,6 +6,8 @@
 //! - [`oneshot`]: one value, once.
 //! - [`broadcast`]: each value is received by everybody who listens; who is too slow is told what it missed.
 //! - [`watch`]: the latest value, and who looks is told when it has changed.
+//!
+//! Every receiver but that of a `oneshot`, which is a future, becomes a stream by its `into_stream`.
 
 #[cfg(feature = "alloc")]
 pub mod broadcast;
@@ -22,6 +24,7 @@ mod queries;
 mod receiver;
 mod rendezvous;
 mod sender;
+mod tied;
 mod unbounded;
 mod word;
 

@@ -258,9 +258,17 @@ fn a_oneshot_a_broadcast_and_a_watch_are_reasons() {
     let (mut sender, _receiver) = channel::oneshot::channel::<()>();
     assert_eq!(reason(async move { sender.closed().await }).reason, Reason::Oneshot);
     let (_sender, mut receiver) = channel::broadcast::channel::<()>(1);
+    let mut stream = Box::pin(receiver.resubscribe().into_stream());
     assert_eq!(reason(async move { receiver.recv().await }).reason, Reason::Broadcast);
+    assert_eq!(reason(poll_fn(move |cx| stream.as_mut().poll_next(cx))).reason, Reason::Broadcast);
     let (_sender, mut receiver) = channel::watch::channel(());
+    let mut stream = Box::pin(receiver.clone().into_stream());
     assert_eq!(reason(async move { receiver.changed().await }).reason, Reason::Watch);
+    let second = async move {
+        poll_fn(|cx| stream.as_mut().poll_next(cx)).await; // the present value
+        poll_fn(|cx| stream.as_mut().poll_next(cx)).await
+    };
+    assert_eq!(reason(second).reason, Reason::Watch);
 }
 
 #[test]

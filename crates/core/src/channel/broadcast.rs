@@ -18,7 +18,7 @@
 mod receiver;
 mod ring;
 
-pub use receiver::{Receiver, RecvError, TryRecvError};
+pub use receiver::{IntoStream, Receiver, RecvError, TryRecvError};
 
 use crate::prim::{Arc, AtomicUsize, BriefLock, Ordering};
 use crate::wait_queue::WaitQueue;

@@ -12,7 +12,7 @@
 mod lent;
 mod receiver;
 
-pub use receiver::{Receiver, RecvError};
+pub use receiver::{IntoStream, Receiver, RecvError};
 
 use crate::blocked::{self, Reason};
 use crate::budget::poll_proceed;
@@ -51,7 +51,7 @@ const STEP: usize = 2;
 /// compiler refuses it over an `.await` in a spawned task; do not keep it over a `.wait()` either. Borrowing twice on one
 /// thread is fine, also while a sender waits. Borrowing inside the closure that changes the value waits for ever.
 ///
-/// A value's `clone` and `drop` are never called while it is lent or changed.
+/// A value's `drop` is never called while it is lent or changed. Its `clone` is called by [`IntoStream`] only, while it is lent.
 pub fn channel<T>(init: T) -> (Sender<T>, Receiver<T>) {
     let shared = Arc::new(Shared {
         value: Lent::new(init),

@@ -3,7 +3,7 @@
 use ropewalk::Runtime;
 use ropewalk::channel::{broadcast, oneshot, watch};
 use ropewalk::sync::{CancellationToken, Notify, RateLimiter};
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
@@ -96,6 +96,26 @@ fn broadcast_that_is_read_and_that_is_overwritten() {
             sender.send(2).unwrap();
             assert_eq!(receiver.recv().await, Err(broadcast::RecvError::Lagged(1)));
             assert_eq!(receiver.recv().await, Ok(2));
+        }
+    });
+}
+
+#[test]
+fn streams_of_a_watch_and_of_a_broadcast() {
+    lets_others_run(|ran| async move {
+        let (sender, receiver) = watch::channel(0);
+        let mut stream = Box::pin(receiver.into_stream());
+        while !ran.load(SeqCst) {
+            sender.send_modify(|value| *value += 1);
+            assert!(poll_fn(|cx| stream.as_mut().poll_next(cx)).await.is_some());
+        }
+    });
+    lets_others_run(|ran| async move {
+        let (sender, receiver) = broadcast::channel(1);
+        let mut stream = Box::pin(receiver.into_stream());
+        while !ran.load(SeqCst) {
+            sender.send(1).unwrap();
+            assert_eq!(poll_fn(|cx| stream.as_mut().poll_next(cx)).await, Some(Ok(1)));
         }
     });
 }

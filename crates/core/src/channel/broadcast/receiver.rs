@@ -8,6 +8,9 @@ use crate::prim::{Arc, Ordering};
 use core::fmt;
 use core::future::poll_fn;
 
+mod stream;
+pub use stream::IntoStream;
+
 /// The receiving end: sees all values that are sent while it is there.
 pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
@@ -100,6 +103,31 @@ impl<T: Clone> Receiver<T> {
                 Err(TryRecvError::Empty) => self.until_sent().await,
             }
         }
+    }
+
+    /// The values as a stream, which ends where [`recv`](Self::recv) says that the channel is closed. If it was too slow, an item
+    /// tells how many it missed: [`RecvError::Lagged`]. A `Stream` with the feature `stream`.
+    ///
+    /// ```
+    /// use core::{future::poll_fn, pin::pin};
+    /// use ropewalk_core::{block_on_simple, channel::broadcast};
+    ///
+    /// let (sender, receiver) = broadcast::channel(2);
+    /// (1..=3).for_each(|n| assert_eq!(sender.send(n), Ok(1))); // 3 overwrites 1
+    /// drop(sender);
+    /// let mut stream = pin!(receiver.into_stream());
+    /// block_on_simple(async {
+    ///     let mut items = Vec::new();
+    ///     while let Some(item) = poll_fn(|cx| stream.as_mut().poll_next(cx)).await {
+    ///         items.push(item);
+    ///     }
+    ///     assert_eq!(items, [Err(broadcast::RecvError::Lagged(1)), Ok(2), Ok(3)]);
+    /// });
+    /// ```
+    ///
+    /// Cancel safety and panics: as for [`recv`](Self::recv); see [`IntoStream::poll_next`].
+    pub fn into_stream(self) -> IntoStream<T> {
+        IntoStream::new(self)
     }
 
     /// Waits until something was sent after `next`, or the channel was closed.

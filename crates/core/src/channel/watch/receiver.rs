@@ -7,6 +7,9 @@ use crate::prim::{Arc, Ordering};
 use core::fmt;
 use core::future::poll_fn;
 
+mod stream;
+pub use stream::IntoStream;
+
 /// The receiving end. A clone has seen what the original has seen.
 pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
@@ -102,6 +105,35 @@ impl<T> Receiver<T> {
             }
             shared.until_unseen(*seen).await?;
         }
+    }
+
+    /// Clones of the value as a stream: the present one first, whether or not it was seen, then each that is found to be new.
+    /// Values in between may be skipped. It ends when all senders are gone and their last value was an item. A `Stream`
+    /// with the feature `stream`.
+    ///
+    /// ```
+    /// use core::{future::poll_fn, pin::pin};
+    /// use ropewalk_core::{block_on_simple, channel::watch};
+    ///
+    /// let (level, seen) = watch::channel(1);
+    /// let mut levels = pin!(seen.into_stream());
+    /// block_on_simple(async {
+    ///     let mut next = async || poll_fn(|cx| levels.as_mut().poll_next(cx)).await;
+    ///     assert_eq!(next().await, Some(1));
+    ///     level.send(2).unwrap();
+    ///     level.send(3).unwrap();
+    ///     drop(level);
+    ///     assert_eq!(next().await, Some(3), "only the latest counts");
+    ///     assert_eq!(next().await, None);
+    /// });
+    /// ```
+    ///
+    /// Cancel safety: as for [`changed`](Self::changed); panics: if the value's `clone` does. See [`IntoStream::poll_next`].
+    pub fn into_stream(self) -> IntoStream<T>
+    where
+        T: Clone,
+    {
+        IntoStream::new(self)
     }
 
     /// Whether both watch the same value.
