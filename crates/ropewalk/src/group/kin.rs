@@ -154,7 +154,7 @@ impl Families {
         }
         let house = shard.lock().remove(&task.addr().get());
         for roll in house.into_iter().flat_map(|house| house.rolls) {
-            roll.forgotten(number_of(&family), &mut |panic| runtime.forgotten_panic(&panic));
+            roll.forgotten(number_of(&family), &mut |panic| runtime.forgotten_panic(panic));
         }
         true
     }

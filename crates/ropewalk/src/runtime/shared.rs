@@ -225,34 +225,41 @@ impl Shared {
     pub(crate) fn unhandled(&self, panic: PanicInfo) {
         self.panics.add_shared(1);
         complain(format_args!("detached {panic}"));
-        let mut panic = Some(panic);
-        if self.can_terminate() {
-            let mut fatal = self.fatal.lock();
-            if fatal.is_none() {
-                let message = panic.as_ref().map(ToString::to_string).unwrap_or_default();
-                *fatal = Some(Fatal { message, panic: panic.take() });
-            }
-            drop(fatal);
-            self.close_all();
-            let roots = self.roots.lock().clone();
-            roots.into_iter().for_each(wake_safely);
-            // A root without a thread of its own is told by the worker that goes back to it.
-            context::with_worker(|worker| {
-                let ours = |worker: &&Worker| std::ptr::eq(Arc::as_ptr(&worker.pool.runtime), self);
-                if let Some(worker) = worker.filter(ours).filter(|worker| worker.pool.hosted) {
-                    worker.leave.set(true);
-                }
-            });
-        }
-        if let Some(panic) = panic {
+        let message = panic.to_string();
+        if let Some(panic) = self.terminate(message, Some(panic)) {
             drop_payload(panic.into_payload());
         }
     }
 
+    /// Ends the runtime, if that is what a panic does. Gives back the panic if another one was first, or nothing ends.
+    fn terminate(&self, message: String, mut panic: Option<PanicInfo>) -> Option<PanicInfo> {
+        if !self.can_terminate() {
+            return panic;
+        }
+        let mut fatal = self.fatal.lock();
+        if fatal.is_none() {
+            *fatal = Some(Fatal { message, panic: panic.take() });
+        }
+        drop(fatal);
+        self.close_all();
+        let roots = self.roots.lock().clone();
+        roots.into_iter().for_each(wake_safely);
+        // A root without a thread of its own is told by the worker that goes back to it.
+        context::with_worker(|worker| {
+            let ours = |worker: &&Worker| std::ptr::eq(Arc::as_ptr(&worker.pool.runtime), self);
+            if let Some(worker) = worker.filter(ours).filter(|worker| worker.pool.hosted) {
+                worker.leave.set(true);
+            }
+        });
+        panic
+    }
+
     /// A panic in a child of a task that is over, which its group was not asked for: the group was forgotten, it seems.
-    pub(crate) fn forgotten_panic(&self, panic: &str) {
+    /// Its payload is in the group, so only what it says is left.
+    pub(crate) fn forgotten_panic(&self, panic: String) {
         self.panics.add_shared(1);
         complain(format_args!("{panic}; its parent has ended, and nobody asked its group for the result"));
+        let _none = self.terminate(panic, None);
     }
 
     /// Whether a panic that nobody takes ends the runtime.

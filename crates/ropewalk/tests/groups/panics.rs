@@ -119,6 +119,25 @@ fn terminated_by_a_child() {
     });
 }
 
+/// So does one whose group was forgotten, when the parent is over. Its payload lies in the group: the message is raised.
+#[test]
+fn terminated_by_a_forgotten_child() {
+    quiet();
+    on_every_kind(|kind| {
+        let runtime = kind.builder().unhandled_panic(UnhandledPanic::Terminate).build().unwrap();
+        let raised = panic_of(|| {
+            runtime.block_on(async {
+                let _detached = spawn(parent("forgotten", Gate::new()));
+                pending::<()>().await
+            })
+        });
+        let raised = raised.unwrap();
+        assert!(raised.contains(&format!("{ON_PURPOSE}: forgotten")), "{raised}");
+        assert!(raised.contains("ended by a panic"), "{raised}");
+        assert_eq!(runtime.metrics().unhandled_panics, 1);
+    });
+}
+
 /// The payload of a child's panic panics when it is dropped: neither group nor worker dies of it.
 #[test]
 fn a_payload_whose_drop_panics() {

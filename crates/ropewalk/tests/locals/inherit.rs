@@ -1,7 +1,7 @@
 //! Variables that go to children.
 
 use super::kit::{ON_PURPOSE, guarded, on_every_kind, quiet, strand_in};
-use ropewalk::{Wait, spawn, spawn_blocking, strand, task, task_local, thread, yield_now};
+use ropewalk::{TaskGroup, Wait, spawn, spawn_blocking, strand, task, task_local, thread, yield_now};
 use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -48,6 +48,11 @@ fn every_kind_of_child_inherits() {
                         spawn(async move { see() }).await.unwrap()
                     });
                     seen.push(grandchild.await.unwrap());
+                    let mut group = TaskGroup::new();
+                    group.spawn(async move { see() });
+                    group.spawn_as(task::Builder::new().name("z"), async move { see() });
+                    group.spawn_blocking(see);
+                    seen.extend(group.join_all().await.into_iter().map(Result::unwrap));
                     seen
                 }),
             ),
