@@ -6,6 +6,7 @@ use crate::runtime::{Handle, MOST_WORKERS, RuntimeError};
 use crate::sched;
 use crate::sched::pool::Phase;
 use crate::task::{TaskHandle, spawn_in};
+use ropewalk_core::blocked::{self, Reason};
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::sync::Arc;
@@ -108,7 +109,7 @@ impl Pool {
         let pool = self.0.clone();
         Ok(poll_fn(move |cx| {
             pool.watch_census(cx.waker());
-            if pool.retiring() == 0 { Poll::Ready(()) } else { Poll::Pending }
+            until(pool.retiring() == 0)
         }))
     }
 
@@ -132,15 +133,25 @@ impl Pool {
         let pool = &self.0;
         poll_fn(|cx| {
             pool.watch_census(cx.waker());
-            if pool.is_deserted() { Poll::Ready(Ok(())) } else { Poll::Pending }
+            until(pool.is_deserted())
         })
-        .await
+        .await;
+        Ok(())
     }
 
     /// What the pool's workers have counted until now.
     pub fn metrics(&self) -> PoolMetrics {
         PoolMetrics::of(&self.0)
     }
+}
+
+/// Who is pending waits for threads to leave.
+fn until(all_left: bool) -> Poll<()> {
+    if !all_left {
+        blocked::note(Reason::Thread, 0);
+        return Poll::Pending;
+    }
+    Poll::Ready(())
 }
 
 fn check_count(knob: &'static str, count: usize) -> Result<(), RuntimeError> {

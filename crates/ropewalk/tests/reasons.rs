@@ -11,7 +11,7 @@ use ropewalk::sync::{
 };
 use ropewalk::time::{interval, sleep, timeout};
 use ropewalk::{
-    Blocked, Reason, Runtime, TaskGroup, Wait, join, select, spawn, spawn_blocking, task, thread,
+    Blocked, Pool, Reason, Runtime, TaskGroup, Wait, join, select, spawn, spawn_blocking, task, thread,
 };
 use std::cell::RefCell;
 use std::future::{Future, pending, poll_fn, ready};
@@ -111,6 +111,20 @@ fn a_thread_is_a_reason() {
     });
     assert_eq!(at.reason, Reason::Thread);
     drop(let_go);
+}
+
+#[test]
+fn a_pool_that_shrinks_is_a_reason() {
+    let (runtime, (let_go, held), (begins, begun)) = (runtime(), mpsc::channel::<()>(), mpsc::channel());
+    let pool = Pool::builder().name("small").build(&runtime.handle()).unwrap();
+    let busy = pool.spawn(async move {
+        begins.send(()).unwrap();
+        held.recv().is_err() // in its poll: its worker cannot leave
+    });
+    begun.recv().unwrap();
+    let at = reason_in(&runtime, async move { pool.shutdown().await });
+    assert_eq!(at.reason, Reason::Thread);
+    drop((let_go, busy));
 }
 
 /// The same for what the system decides about: it is driven until it waits.
@@ -457,6 +471,7 @@ fn every_reason_has_its_test() {
         a_oneshot_a_broadcast_and_a_watch_are_reasons,
         a_blocking_job_is_a_reason,
         a_thread_is_a_reason,
+        a_pool_that_shrinks_is_a_reason,
         input_is_a_reason_and_says_of_which_file,
         output_is_a_reason_and_says_of_which_file,
     ];

@@ -2,6 +2,7 @@
 
 mod kit;
 
+use ropewalk::sync::Notify;
 use ropewalk::{Pool, Runtime, UnhandledPanic, spawn, strand, wait, yield_now};
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -202,4 +203,34 @@ fn an_executor_inside_a_task_is_not_kept_waiting_for_its_budget() {
             + handles.iter_mut().map(|handle| ropewalk_core::block_on_simple(handle).unwrap()).sum::<u64>()
     });
     assert_eq!(runtime.block_on(task).unwrap(), 999_000);
+}
+
+/// Hooks run where a worker is about to sleep, or has just slept. What they wake, into that very worker's queues, runs.
+#[test]
+fn what_hooks_wake_runs() {
+    for lifo_slot in [true, false] {
+        kit::on_every_kind(|kind| {
+            let bells: Arc<[Notify; 2]> = Arc::default();
+            let ring = |bells: &Arc<[Notify; 2]>| {
+                let bells = bells.clone();
+                move || bells.iter().for_each(Notify::notify_one)
+            };
+            let builder = kind.builder().lifo_slot(lifo_slot);
+            let runtime =
+                builder.on_thread_park(ring(&bells)).on_thread_unpark(ring(&bells)).build().unwrap();
+            runtime.block_on(async {
+                let listeners = [0, 1].map(|at| {
+                    let bells = bells.clone();
+                    spawn(async move {
+                        for _ in 0..100 {
+                            bells[at].notified().await;
+                        }
+                    })
+                });
+                for listener in listeners {
+                    listener.await.unwrap();
+                }
+            });
+        });
+    }
 }

@@ -104,10 +104,11 @@ impl<'q> Wait<'q> {
     /// poll of most waits.
     #[inline(always)]
     pub(crate) fn is_over(self: Pin<&mut Self>) -> bool {
-        let state = self.node.state.load(Ordering::Acquire);
+        let state = self.node.state.load(Ordering::Acquire); // by its last poll
         let over = !matches!(state, waiter_state::IDLE | waiter_state::WAITING | waiter_state::DONE);
         if over {
-            self.node.state.store(waiter_state::DONE, Ordering::Relaxed); // not linked, so ours (W3)
+            self.check_ours();
+            self.node.state.store(waiter_state::DONE, Ordering::Relaxed);
         }
         over
     }
@@ -198,6 +199,8 @@ impl<'q> Wait<'q> {
         let lists = self.queue.lists.lock();
         let state_now = self.node.state.load(Ordering::Relaxed); // written under the lock we hold (W3)
         if state_now != waiter_state::WAITING {
+            drop(lists);
+            drop(new); // if that panics the turn is still there, to be passed on (W7)
             return self.finish(state_now);
         }
         // SAFETY: the lock is held (W1).
@@ -210,8 +213,7 @@ impl<'q> Wait<'q> {
     /// Consumes an outcome. The node is not linked any more, so it is ours (W3).
     fn finish(&self, outcome: u32) -> Poll<Result<(), Closed>> {
         assert!(outcome != waiter_state::DONE, "`Wait` polled after it completed");
-        // SAFETY: ours (W3). Looking here lets loom check that it is.
-        debug_assert!(self.node.waker.with(|waker| unsafe { (*waker).is_none() }));
+        self.check_ours();
         self.node.state.store(waiter_state::DONE, Ordering::Relaxed);
         Poll::Ready(if outcome == waiter_state::CLOSED { Err(Closed) } else { Ok(()) })
     }
@@ -225,6 +227,13 @@ impl<'q> Wait<'q> {
             waiter_state::WAITING => self.leave_queue(),
             _ => self.leave_with(state),
         }
+    }
+
+    /// The node is not linked, so it is ours (W3). Looking at it lets loom check that it is.
+    #[inline(always)]
+    fn check_ours(&self) {
+        // SAFETY: ours (W3).
+        debug_assert!(self.node.waker.with(|waker| unsafe { (*waker).is_none() }));
     }
 
     /// It is not linked, so it is ours (W3).

@@ -8,6 +8,7 @@
 //!   the critical section in which it does so, and calls it after.
 
 use super::{AsyncRead, AsyncWrite, IoSlice, IoSliceMut};
+use ropewalk_core::blocked::{self, Reason};
 use ropewalk_core::prim::Lock;
 use std::fmt;
 use std::io::Result;
@@ -83,7 +84,10 @@ impl<T> Shared<T> {
             None => self.take(&mut Some(cx.waker().clone())),
             taken => taken,
         };
-        let Some(mut taken) = taken else { return Poll::Pending };
+        let Some(mut taken) = taken else {
+            blocked::note(Reason::Other, blocked::address_of(self)); // the other half is at it
+            return Poll::Pending;
+        };
         poll(Pin::new(taken.whole.as_mut().expect("it is there until it is put back")), cx)
     }
 }

@@ -94,7 +94,7 @@ impl Desk {
         if let Some(result) = self.take(buf, &mut Some(cx.waker().clone())) {
             return Poll::Ready(result);
         }
-        blocked::note(Reason::Other, blocked::address_of(self));
+        blocked::note(Reason::Input, blocked::address_of(self));
         Poll::Pending
     }
 

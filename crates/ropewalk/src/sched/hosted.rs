@@ -154,7 +154,8 @@ impl Driving<'_> {
     /// Runs tasks until `done`, sleeping when there are none: as the guest of another runtime's worker, if this is one.
     pub(crate) fn run_until(&mut self, done: impl Fn() -> bool) {
         while !done() {
-            if !self.run_while_ready(&done) && !done() && !self.first().skip_time() {
+            let idle = !self.run_while_ready(&done) && !self.first().has_own(); // it may have left for another reason
+            if idle && !done() && !self.first().skip_time() {
                 context::with_worker(|host| match host {
                     Some(host) => self.first().sleep_at(host),
                     None => {

@@ -80,7 +80,7 @@ pub(crate) enum Woken {
     /// A submitter chose it, and it is searching. The submitter's `unpark` has come or is still to come; in the
     /// second case the next `park` returns early, which it may always do.
     Chosen(Searching),
-    /// It took itself off: a searcher as before, if it never got as far as parking, else not.
+    /// It took itself off: a searcher if it never got as far as parking, else not.
     Itself(Option<Searching>),
 }
 
@@ -244,7 +244,7 @@ impl Idle {
     }
 
     /// Sleeper, steps 1 to 4. `any_work` looks into every queue that the worker may take from. `Ok`: nothing is there,
-    /// park. `Err`: it is awake after all, and a searcher again if it was one.
+    /// park. `Err`: it is awake after all, and a searcher.
     ///
     /// A retiring worker never calls this: it must not be chosen for work it would not take.
     pub(crate) fn sleep(

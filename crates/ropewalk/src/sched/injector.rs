@@ -9,8 +9,8 @@
 //!    length also finds, under the lock, the entries or their absence; and who has a push happen before its load of
 //!    `len` sees that push, unless the entry was taken.
 //! 2. The entries stand in `foremost`, if there is one, and then in `chain`, in the order of their pushes: `first..` of the
-//!    front block to `..last` of the back block, without a gap. What comes to an empty queue is the foremost: one entry at
-//!    a time, as in a pool that is mostly asleep, touches no block. The chain of an empty queue is at most one block, and every other block without entries is
+//!    front block to `..last` of the back block, without a gap. A single entry that comes to an empty queue is the foremost:
+//!    one at a time, as in a pool that is mostly asleep, they touch no block. The chain of an empty queue is at most one block, and every other block without entries is
 //!    in `spare`.
 //! 3. There are `blocks` of them, and once `reserve` has returned there are at least as many as `reserved` entries can
 //!    occupy, however they lie. Both lists have room for all of them. Hence a push that keeps within the reserve finds a

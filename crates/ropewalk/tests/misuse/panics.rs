@@ -100,6 +100,26 @@ fn terminated() {
     });
 }
 
+/// The first one ends it; the others are reported, whenever they come.
+#[test]
+fn terminated_by_many() {
+    quiet();
+    for count in [3, 10, 100] {
+        on_every_kind(|kind| {
+            let runtime = terminating(kind);
+            let raised = panic_of(|| {
+                runtime.block_on(async {
+                    (0..count).for_each(|_| drop(spawn(async { panic!("{ON_PURPOSE}: the end") })));
+                    pending::<()>().await
+                })
+            });
+            assert_eq!(raised.unwrap(), format!("{ON_PURPOSE}: the end"));
+            let panics = runtime.metrics().unhandled_panics;
+            assert!((1..=count).contains(&panics), "{panics} of {count}");
+        });
+    }
+}
+
 #[test]
 fn terminated_while_the_root_yields() {
     quiet();

@@ -46,6 +46,32 @@ fn model_notify_one_against_notified() {
     });
 }
 
+/// Nothing but the look at its own word tells it: no parker, no lock.
+// mutation: notified-outcome-not-acquired
+// - in crates/core/src/wait_queue/wait.rs: `load(Ordering::Acquire); // by its last poll`
+// + `load(Ordering::Relaxed);`
+#[test]
+fn model_notify_is_seen_by_a_look() {
+    prim::model(|| {
+        let shared = shared();
+        let other = shared.clone();
+        let mut notified = core::pin::pin!(shared.notify.notified());
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(notified.as_mut().poll(&mut cx).is_pending());
+        let thread = prim::thread::spawn(move || {
+            // SAFETY: before the notification nobody else touches it.
+            other.data.with_mut(|data| unsafe { *data = 7 });
+            other.notify.notify_one();
+        });
+        if notified.as_mut().is_called() {
+            // SAFETY: notified, so the writer is done with it.
+            assert_eq!(shared.data.with(|data| unsafe { *data }), 7);
+        }
+        thread.join().unwrap();
+        assert!(notified.as_mut().poll(&mut cx).is_ready());
+    });
+}
+
 // mutation: notify-waiters-counts-no-rounds
 // - in crates/core/src/sync/notify.rs: `self.rounds.store(next, Ordering::Release);`
 // + `self.rounds.store(next.wrapping_sub(1), Ordering::Release);`

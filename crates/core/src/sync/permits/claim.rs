@@ -6,7 +6,7 @@ use crate::budget;
 use crate::deadlock::{self, Here, Needs};
 use crate::prim::Ordering;
 use core::future::Future;
-use core::mem::{ManuallyDrop, MaybeUninit};
+use core::mem::{self, ManuallyDrop, MaybeUninit};
 use core::pin::Pin;
 use core::ptr::NonNull;
 use core::task::{Context, Poll, Waker, ready};
@@ -186,6 +186,15 @@ impl<R: Request> Drop for Claim<R> {
     }
 }
 
+/// Permits that were taken while user's code runs: if it panics they go back (A6).
+struct Taken<'a>(&'a Permits, usize);
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.0.release(self.1);
+    }
+}
+
 impl Permits {
     /// First poll: joins the line, unless there is no need or no use to.
     ///
@@ -205,7 +214,13 @@ impl Permits {
         let waker = cx.waker().clone(); // A7; declared before the guard, so dropped after it
         let mut line = self.line.lock();
         match self.word.queue(want) {
-            Queued::Taken => return Poll::Ready(Ok(())),
+            Queued::Taken => {
+                drop(line);
+                let taken = Taken(self, want);
+                drop(waker);
+                mem::forget(taken);
+                return Poll::Ready(Ok(()));
+            }
             Queued::Closed => return Poll::Ready(Err(Denied::Closed)),
             Queued::Waiting => {}
         }

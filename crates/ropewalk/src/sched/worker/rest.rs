@@ -33,7 +33,7 @@ impl Worker {
             self.leave.set(true);
         } else if self.retiring.get() {
             if self.station.inbox.is_empty() {
-                self.sleep_in_parker();
+                self.between_hooks(|| self.park());
             }
         } else if !self.spin() {
             self.sleep();
@@ -54,15 +54,15 @@ impl Worker {
 
     /// Sleeps with the thread.
     pub(crate) fn sleep(&self) {
-        self.sleep_by(|| self.sleep_in_parker());
+        self.between_hooks(|| self.sleep_by(|| self.park()));
     }
 
     /// Sleeps with the thread, at most that long.
     pub(crate) fn sleep_at_most(&self, limit: Option<Duration>) {
-        self.sleep_by(|| match limit {
-            Some(limit) => self.nap(limit),
-            None => self.sleep_in_parker(),
-        });
+        match limit {
+            Some(limit) => self.sleep_by(|| self.nap(limit)),
+            None => self.sleep(),
+        }
         self.look_next(); // it may have been a deadline
     }
 
@@ -83,6 +83,7 @@ impl Worker {
             Err(woken) => self.searching.set(woken.searching()),
             Ok(sleeping) => {
                 sleep();
+                debug_assert!(self.ring.is_empty(), "nothing is pushed in one's sleep");
                 self.searching.set(idle.leave_sleep(sleeping).searching());
             }
         }
@@ -103,10 +104,21 @@ impl Worker {
         }
     }
 
-    fn sleep_in_parker(&self) {
-        if self.hooked {
-            self.pool.config.hooks.on_thread_park.iter().for_each(|hook| hook());
+    /// The hooks are the user's code and may wake tasks, also into this worker's own queues: so they run outside the sleep,
+    /// and with something to do there is none.
+    fn between_hooks(&self, sleep: impl FnOnce()) {
+        if !self.hooked {
+            return sleep();
         }
+        let hooks = &self.pool.config.hooks;
+        hooks.on_thread_park.iter().for_each(|hook| hook());
+        if !self.has_own() {
+            sleep();
+        }
+        hooks.on_thread_unpark.iter().for_each(|hook| hook());
+    }
+
+    fn park(&self) {
         self.crowd.disperse();
         self.station.counters.parks.bump();
         self.station.parker.park(&self.pool.seam, || self.pool.limit());
@@ -115,9 +127,6 @@ impl Worker {
             self.until_look.set(1); // as in `called_for`, for those that return to somebody else's loop
         }
         self.station.counters.wakes.bump();
-        if self.hooked {
-            self.pool.config.hooks.on_thread_unpark.iter().for_each(|hook| hook());
-        }
     }
 
     /// Others queue tasks about as fast as this worker takes them, a few at a time: then each trip costs both sides more
