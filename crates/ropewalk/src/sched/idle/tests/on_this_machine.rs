@@ -63,7 +63,7 @@ fn the_list_is_that_of_a_plain_one() {
                 }
                 rest => {
                     // Rather one with an even number; or anyone.
-                    let rather = |worker: usize| rest == 5 || worker % 2 == 0;
+                    let rather = |worker: usize| rest == 5 || worker.is_multiple_of(2);
                     let at = plain.iter().rposition(|other| rather(usize::from(*other)));
                     let expected = at.map(|at| plain.remove(at)).or_else(|| plain.pop());
                     assert_eq!(list.pop(rather), expected, "{steps}");
