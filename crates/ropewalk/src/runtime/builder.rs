@@ -264,7 +264,7 @@ impl Builder {
         self
     }
 
-    /// Called before a worker sleeps.
+    /// Called before a worker sleeps. It may wake and spawn tasks; then the worker runs them instead.
     pub fn on_thread_park(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
         self.config.hooks.on_thread_park = Some(Arc::new(hook));
         self
