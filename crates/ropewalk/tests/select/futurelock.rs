@@ -1,9 +1,10 @@
 //! A future that is kept outside of `select!` and has a place in a queue while nobody polls it. What `docs/choosing.md`
 //! says of each primitive is shown here. The runtime has no threads: it is stalled when nobody can go on.
 
-use ropewalk::channel::{bounded, unbounded};
-use ropewalk::sync::{Mutex, Notify, RwLock, Semaphore};
-use ropewalk::{Runtime, TaskHandle, select, yield_now};
+use ropewalk::channel::{bounded, broadcast, unbounded, watch};
+use ropewalk::sync::{Barrier, CancellationToken, Mutex, Notify, OnceCell, RateLimiter, RwLock, Semaphore};
+use ropewalk::time::advance;
+use ropewalk::{Runtime, TaskHandle, select, spawn, yield_now};
 use std::future::{Future, poll_fn, ready};
 use std::pin::{Pin, pin};
 use std::task::Poll;
@@ -335,4 +336,88 @@ fn a_notification_goes_on_when_its_owner_is_dropped() {
     assert!(runtime.try_tick().unwrap(), "it is in line");
     notify.notify_one();
     assert!(ends(&runtime, &keeper));
+}
+
+/// A task waits with a future that it keeps, and in an arm for the same; then `event` comes.
+fn arm_hears<K, A>(kept: K, arm: A, event: impl FnOnce()) -> bool
+where
+    K: Future<Output: Send> + Send + 'static,
+    A: Future<Output: Send> + Send + 'static,
+{
+    let runtime = hosted();
+    let task = runtime.spawn(async move {
+        let mut kept = Box::pin(kept);
+        drop(set_aside(kept.as_mut(), arm, false).await);
+        drop(kept.await);
+    });
+    assert!(!ends(&runtime, &task), "there is nothing to hear yet");
+    event();
+    ends(&runtime, &task)
+}
+
+#[test]
+fn what_all_hear_is_kept_from_nobody() {
+    let (sender, mut first) = watch::channel(0);
+    let mut second = first.clone();
+    let heard =
+        arm_hears(async move { first.changed().await }, async move { second.changed().await }, || {
+            sender.send(1).unwrap();
+        });
+    assert!(heard, "a change");
+    let (sender, mut first) = broadcast::channel(2);
+    let mut second = first.resubscribe();
+    let heard = arm_hears(async move { first.recv().await }, async move { second.recv().await }, || {
+        assert_eq!(sender.send(1), Ok(2));
+    });
+    assert!(heard, "a value for all");
+    let (sender, receiver) = broadcast::channel(2);
+    let streams = [receiver.resubscribe(), receiver].map(|receiver| {
+        let mut stream = Box::pin(receiver.into_stream());
+        poll_fn(move |cx| stream.as_mut().poll_next(cx))
+    });
+    let [first, second] = streams;
+    assert!(arm_hears(first, second, || assert_eq!(sender.send(1), Ok(2))), "the same in a stream");
+    let token = leak(CancellationToken::new());
+    assert!(arm_hears(token.cancelled(), token.cancelled(), || token.cancel()), "a cancellation");
+    let barrier = leak(Barrier::new(3));
+    let third = || {
+        let runtime = hosted();
+        let third = runtime.spawn(async { barrier.wait().await });
+        assert!(ends(&runtime, &third));
+    };
+    assert!(arm_hears(async { barrier.wait().await }, async { barrier.wait().await }, third), "a barrier");
+}
+
+#[test]
+fn an_initialisation_that_is_set_aside_keeps_all_waiting() {
+    let (runtime, cell, go_on) = (hosted(), leak(OnceCell::new()), leak(Notify::new()));
+    let keeper = runtime.spawn(async move {
+        let mut kept = Box::pin(cell.get_or_init(|| async {
+            yield_now().await;
+            1
+        }));
+        set_aside(kept.as_mut(), go_on.notified(), false).await;
+    });
+    runtime.run_until_stalled().unwrap();
+    let other = runtime.spawn(async { *cell.get_or_init(|| ready(2)).await });
+    assert!(!ends(&runtime, &other), "the first one is at it");
+    go_on.notify_one(); // and it is dropped
+    assert!(ends(&runtime, &other) && keeper.is_finished());
+    assert_eq!(cell.get(), Some(&2));
+}
+
+#[ropewalk::test(paused)]
+async fn the_first_in_line_for_a_rate_keeps_those_behind_it_waiting() {
+    const SECOND: std::time::Duration = std::time::Duration::from_secs(1);
+    let limiter = leak(RateLimiter::new(1, SECOND).unwrap());
+    limiter.acquire().await;
+    let mut kept = Box::pin(limiter.acquire());
+    set_aside(kept.as_mut(), ready(()), false).await;
+    let behind = spawn(limiter.acquire());
+    yield_now().await;
+    advance(10 * SECOND).await.unwrap();
+    yields(10).await;
+    assert!(!behind.is_finished());
+    drop(kept);
+    behind.await.unwrap();
 }
