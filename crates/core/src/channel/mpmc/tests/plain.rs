@@ -1,5 +1,6 @@
 use super::*;
 use crate::channel::SendError;
+use crate::kit::Counter;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -257,6 +258,26 @@ fn a_stream_ends_with_the_channel() {
     drop(sender);
     assert_eq!(stream.as_mut().poll_next(&mut cx), Poll::Ready(Some(2)));
     assert_eq!(stream.as_mut().poll_next(&mut cx), Poll::Ready(None));
+}
+
+#[test]
+fn a_stream_dropped_after_it_was_called_calls_the_next() {
+    let open: [fn() -> (Sender<u32>, Receiver<u32>); 3] = [|| bounded(2), || bounded(0), unbounded];
+    for open in open {
+        let (sender, receiver) = open();
+        let (mut first, mut second) =
+            (Box::pin(receiver.clone().into_stream()), Box::pin(receiver.into_stream()));
+        let ((one, waker), (two, other)) = (Counter::new(), Counter::new());
+        assert!(first.as_mut().poll_next(&mut Context::from_waker(&waker)).is_pending());
+        assert!(second.as_mut().poll_next(&mut Context::from_waker(&other)).is_pending());
+        let mut send = Box::pin(sender.send(7));
+        let sent = send.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert_eq!((one.count(), two.count()), (1, 0));
+        drop(first);
+        assert_eq!(two.count(), 1, "it passes its turn on, {sent:?}");
+        let value = second.as_mut().poll_next(&mut Context::from_waker(Waker::noop()));
+        assert_eq!(value, Poll::Ready(Some(7)));
+    }
 }
 
 #[test]
