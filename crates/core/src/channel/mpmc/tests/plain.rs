@@ -262,9 +262,7 @@ fn a_stream_ends_with_the_channel() {
 
 #[test]
 fn a_stream_dropped_after_it_was_called_calls_the_next() {
-    let open: [fn() -> (Sender<u32>, Receiver<u32>); 3] = [|| bounded(2), || bounded(0), unbounded];
-    for open in open {
-        let (sender, receiver) = open();
+    for (sender, receiver) in [bounded(2), bounded(0), unbounded()] {
         let (mut first, mut second) =
             (Box::pin(receiver.clone().into_stream()), Box::pin(receiver.into_stream()));
         let ((one, waker), (two, other)) = (Counter::new(), Counter::new());
