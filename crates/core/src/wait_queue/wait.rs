@@ -138,6 +138,7 @@ impl<'q> Wait<'q> {
     }
 
     /// [`cancel`](Self::cancel), and empties the place where it was. Nothing if it is empty.
+    #[cfg(feature = "alloc")] // for channels
     #[inline(always)]
     pub(crate) fn cancel_in(seat: Pin<&mut Option<Self>>) -> bool {
         // SAFETY: what is in it is not moved, only forgotten below.
