@@ -141,7 +141,7 @@ impl<'q> Wait<'q> {
     #[cfg(feature = "alloc")] // for channels
     #[inline(always)]
     pub(crate) fn cancel_in(seat: Pin<&mut Option<Self>>) -> bool {
-        // SAFETY: what is in it is not moved, only forgotten below.
+        // SAFETY: what is in it is not moved, and is forgotten below only when it is not linked (W2, W4).
         let seat = unsafe { seat.get_unchecked_mut() };
         let Some(wait) = seat else { return false };
         let chosen = wait.leave();

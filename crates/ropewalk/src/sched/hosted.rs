@@ -154,8 +154,7 @@ impl Driving<'_> {
     /// Runs tasks until `done`, sleeping when there are none: as the guest of another runtime's worker, if this is one.
     pub(crate) fn run_until(&mut self, done: impl Fn() -> bool) {
         while !done() {
-            let idle = !self.run_while_ready(&done) && !self.first().has_own(); // it may have left for another reason
-            if idle && !done() && !self.first().skip_time() {
+            if !self.run_while_ready(&done) && !done() && !self.first().skip_time() {
                 context::with_worker(|host| match host {
                     Some(host) => self.first().sleep_at(host),
                     None => {
@@ -211,8 +210,12 @@ impl Driving<'_> {
     /// Runs tasks as long as there are any, or until `done`. False: it stopped for lack of work.
     pub(crate) fn run_while_ready(&mut self, done: impl Fn() -> bool) -> bool {
         if let [only] = self.workers() {
-            guarded(only, false);
-            return done();
+            loop {
+                guarded(only, false);
+                if done() || !only.has_own() {
+                    return done();
+                } // else it has left for another reason, and there is more
+            }
         }
         while self.tick() {
             if done() {

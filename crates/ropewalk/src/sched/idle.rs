@@ -161,6 +161,10 @@ impl Sleepers {
         at.map(|at| self.others.remove(at)).is_some()
     }
 
+    fn contains(&self, worker: u16) -> bool {
+        self.last == Some(worker) || self.others.contains(&worker)
+    }
+
     #[cfg(test)]
     fn is_empty(&self) -> bool {
         self.last.is_none() && self.others.is_empty()
@@ -281,6 +285,7 @@ impl Idle {
         assert!(worker < MAX_WORKERS, "worker {worker}: a pool has at most {MAX_WORKERS}");
         let worker = worker as u16;
         let mut sleepers = self.roll.sleepers.lock();
+        debug_assert!(!sleepers.contains(worker), "worker {worker} sleeps twice");
         sleepers.push(worker);
         let searchers = searching.map_or(0, |searching| (SEARCHER, searching.end()).0);
         self.change(SLEEPER - searchers);
