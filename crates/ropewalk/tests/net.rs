@@ -11,6 +11,8 @@ mod common;
 mod connecting;
 #[path = "net/driver.rs"]
 mod driver;
+#[path = "net/edges.rs"]
+mod edges;
 #[path = "net/ends.rs"]
 mod ends;
 #[path = "net/kit.rs"]

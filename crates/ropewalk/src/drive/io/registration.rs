@@ -5,6 +5,7 @@
 //! * **I2** The place in the queue of an [`Operation`] is pinned with it.
 
 use super::contract::{Interest, IoSource, Ready, Token};
+use super::extent::{Extent, UpTo, Whole};
 use super::reactor::{Reactor, over};
 use super::readiness::{Direction, Readiness, Snapshot};
 use crate::context;
@@ -169,15 +170,15 @@ impl Registration {
         &self,
         cx: &mut Context<'_>,
         direction: Direction,
-        most: usize,
+        most: UpTo,
         operation: impl FnMut() -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
-        if let Some(nothing) = UpTo(most).is_nothing() {
+        if let Some(nothing) = most.is_nothing() {
             return Poll::Ready(Ok(nothing));
         }
         let seen = self.readiness().look();
         let moved = ready!(self.poll_io(cx, direction, operation))?;
-        Poll::Ready(self.note_short(seen, direction.interest(), UpTo(most), moved))
+        Poll::Ready(self.note_short(seen, direction.interest(), most, moved))
     }
 
     /// If less was moved than could have been, the stream is used up. The tick of `seen` is from before the operation: what
@@ -233,45 +234,10 @@ impl Registration {
     pub(crate) fn transfer(
         &self,
         direction: Direction,
-        most: usize,
+        most: UpTo,
         mut operation: impl FnMut() -> io::Result<usize>,
     ) -> impl Future<Output = io::Result<usize>> {
-        Operation::new(self, direction.interest(), UpTo(most), move |_| operation())
-    }
-}
-
-/// What an operation was to move.
-trait Extent<R>: Copy {
-    /// It is nothing: no need to wait.
-    fn is_nothing(self) -> Option<R> {
-        None
-    }
-
-    /// Something was moved, and less than it could have been.
-    fn is_short(self, moved: &R) -> bool;
-}
-
-/// All or nothing.
-#[derive(Clone, Copy)]
-struct Whole;
-
-impl<R> Extent<R> for Whole {
-    fn is_short(self, _: &R) -> bool {
-        false
-    }
-}
-
-/// Up to so many bytes of a stream.
-#[derive(Clone, Copy)]
-struct UpTo(usize);
-
-impl Extent<usize> for UpTo {
-    fn is_nothing(self) -> Option<usize> {
-        (self.0 == 0).then_some(0)
-    }
-
-    fn is_short(self, moved: &usize) -> bool {
-        (1..self.0).contains(moved)
+        Operation::new(self, direction.interest(), most, move |_| operation())
     }
 }
 
