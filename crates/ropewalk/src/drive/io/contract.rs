@@ -51,7 +51,8 @@ impl Interest {
     pub const READABLE: Self = Self(1);
     /// There is room to write, or nobody will ever read.
     pub const WRITABLE: Self = Self(2);
-    /// There is something urgent to read (out-of-band data; an event of a special file).
+    /// There is something urgent to read (out-of-band data; an event of a special file). That the other side has closed is not:
+    /// who wants to hear of that, too, asks for [`READABLE`](Self::READABLE) as well.
     pub const PRIORITY: Self = Self(4);
     /// Both directions.
     pub const BOTH: Self = Self(3);
@@ -118,9 +119,10 @@ impl Ready {
         self.0 & (Self::WRITABLE.0 | Self::WRITE_CLOSED.0 | Self::ERROR.0) != 0
     }
 
-    /// There is something urgent.
+    /// There is something urgent, or an error. (The end is neither: who looks for something urgent would find it again and
+    /// again, for only a reader can take it.)
     pub fn is_priority(self) -> bool {
-        self.0 & (Self::PRIORITY.0 | Self::READ_CLOSED.0 | Self::ERROR.0) != 0
+        self.0 & (Self::PRIORITY.0 | Self::ERROR.0) != 0
     }
 
     /// The other side writes no more.
@@ -156,7 +158,7 @@ impl Ready {
         for (wanted, bits) in [
             (interest.is_readable(), Self::READABLE.0 | Self::READ_CLOSED.0),
             (interest.is_writable(), Self::WRITABLE.0 | Self::WRITE_CLOSED.0),
-            (interest.is_priority(), Self::PRIORITY.0 | Self::READ_CLOSED.0),
+            (interest.is_priority(), Self::PRIORITY.0),
         ] {
             kept |= if wanted { bits } else { 0 };
         }

@@ -155,8 +155,10 @@ impl Registration {
         mut operation: impl FnMut() -> io::Result<R>,
     ) -> Poll<io::Result<R>> {
         ready!(poll_proceed(cx));
+        let mut turns = 0;
         loop {
             let seen = ready!(self.poll_look(cx, direction));
+            ready!(poll_go_on(&mut turns, cx));
             if let Some(done) = self.attempt(seen, direction.interest(), &mut operation).transpose() {
                 return Poll::Ready(done);
             }
@@ -272,6 +274,7 @@ impl<R, F: FnMut(Snapshot) -> io::Result<R>, E: Extent<R>> Future for Operation<
         }
         ready!(poll_proceed(cx)); // who finds everything ready lets others run, too
         let readiness = registration.readiness();
+        let mut turns = 0;
         loop {
             let mut seen = readiness.look();
             if !seen.settles(interest) {
@@ -287,6 +290,7 @@ impl<R, F: FnMut(Snapshot) -> io::Result<R>, E: Extent<R>> Future for Operation<
                     }
                 }
             }
+            ready!(poll_go_on(&mut turns, cx));
             match registration.attempt(seen, interest, &mut || (this.operation)(seen)) {
                 Ok(None) => {}
                 Ok(Some(moved)) => {
@@ -296,6 +300,14 @@ impl<R, F: FnMut(Snapshot) -> io::Result<R>, E: Extent<R>> Future for Operation<
             }
         }
     }
+}
+
+/// Who is told again and again that it is ready, and finds that it is not, lets others run: every turn but the first, which was
+/// paid for, asks the budget.
+#[inline]
+fn poll_go_on(turns: &mut u32, cx: &mut Context<'_>) -> Poll<()> {
+    *turns += 1;
+    if *turns > 1 { poll_proceed(cx) } else { Poll::Ready(()) }
 }
 
 impl Drop for Registration {
