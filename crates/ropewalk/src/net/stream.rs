@@ -1,20 +1,19 @@
 //! Reading from and writing to any registered file that is a stream of bytes: sockets, pipes.
 //!
-//! An operation is tried at once and waits only if it would block. If it moves fewer bytes than it could have, the stream is
-//! used up, and the next one waits without trying.
+//! An operation is tried at once and waits only if it would block. If it moves fewer bytes than it could have, the stream may be
+//! used up, and the next one waits without trying (`drive/io/extent.rs`).
 
-use crate::drive::io::{Direction, Moored, UpTo};
+use crate::drive::io::{Direction, Moored, Stream, UpTo};
 use std::future::Future;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
-use std::os::fd::AsFd;
 use std::task::{Context, Poll};
 
-impl<S: AsFd> Moored<S>
+impl<S: Stream> Moored<S>
 where
     for<'a> &'a S: Read,
 {
     pub(crate) fn read(&self, buffer: &mut [u8]) -> impl Future<Output = io::Result<usize>> {
-        let most = UpTo::bytes(buffer.len());
+        let most = S::reads(UpTo::bytes(buffer.len()));
         self.registration().transfer(Direction::Read, most, move || self.file().read(buffer))
     }
 
@@ -22,7 +21,7 @@ where
         &self,
         buffers: &mut [IoSliceMut<'_>],
     ) -> impl Future<Output = io::Result<usize>> {
-        let most = UpTo::room(buffers);
+        let most = S::reads(UpTo::room(buffers));
         self.registration().transfer(Direction::Read, most, move || self.file().read_vectored(buffers))
     }
 
@@ -35,7 +34,7 @@ where
     }
 
     pub(crate) fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
-        let most = UpTo::bytes(buffer.len());
+        let most = S::reads(UpTo::bytes(buffer.len()));
         self.registration().poll_move(cx, Direction::Read, most, move || self.file().read(buffer))
     }
 
@@ -44,12 +43,12 @@ where
         cx: &mut Context<'_>,
         buffers: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
-        let most = UpTo::room(buffers);
+        let most = S::reads(UpTo::room(buffers));
         self.registration().poll_move(cx, Direction::Read, most, move || self.file().read_vectored(buffers))
     }
 }
 
-impl<S: AsFd> Moored<S>
+impl<S: Stream> Moored<S>
 where
     for<'a> &'a S: Write,
 {

@@ -105,7 +105,7 @@ macro_rules! reads {
                 cx: &mut Context<'_>,
                 buf: &mut [u8],
             ) -> Poll<io::Result<usize>> {
-                let most = UpTo::bytes(buf.len());
+                let most = UpTo::bytes(buf.len()).to_a_bound();
                 self.0.poll_move(cx, Direction::Read, most, |file| read(file, &mut *buf))
             }
 
@@ -114,7 +114,7 @@ macro_rules! reads {
                 cx: &mut Context<'_>,
                 bufs: &mut [IoSliceMut<'_>],
             ) -> Poll<io::Result<usize>> {
-                let most = UpTo::room(bufs);
+                let most = UpTo::room(bufs).to_a_bound();
                 self.0.poll_move(cx, Direction::Read, most, |file| readv(file, bufs))
             }
         }

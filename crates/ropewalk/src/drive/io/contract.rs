@@ -52,10 +52,13 @@ impl Interest {
     /// There is room to write, or nobody will ever read.
     pub const WRITABLE: Self = Self(2);
     /// There is something urgent to read (out-of-band data; an event of a special file). That the other side has closed is not:
-    /// who wants to hear of that, too, asks for [`READABLE`](Self::READABLE) as well.
+    /// who wants to hear of that, too, asks for [`READABLE`](Self::READABLE) as well. It may be said too often (by io_uring, of
+    /// all data): be prepared to find nothing.
     pub const PRIORITY: Self = Self(4);
     /// Both directions.
     pub const BOTH: Self = Self(3);
+    /// Both directions, and something urgent.
+    pub(crate) const ALL: Self = Self(7);
 
     /// Whether it includes [`READABLE`](Self::READABLE).
     pub fn is_readable(self) -> bool {
@@ -319,8 +322,8 @@ pub trait IoDriver: fmt::Debug + Send + Sync {
     /// What the system says.
     fn deregister(&self, source: IoSource<'_>, token: Token) -> io::Result<()>;
 
-    /// The source was found not to be ready for `interest`: it is to be reported when it is. Edge-triggered drivers have
-    /// nothing to do.
+    /// The source was found not to be ready for `interest`: it is to be reported when it is, as far as it was registered for
+    /// that. Edge-triggered drivers have nothing to do.
     ///
     /// # Errors
     /// What the system says.
@@ -337,7 +340,8 @@ pub trait IoDriver: fmt::Debug + Send + Sync {
     /// Whether a read that filled less than its buffer (or a write that took less than it was given) needs no second one to
     /// find that out: will there be an event for whatever is still to come, the end included? True for drivers that report
     /// [`READ_CLOSED`](Ready::READ_CLOSED) with the last data, and for those that look again after [`rearm`](Self::rearm). It saves
-    /// a system call per message.
+    /// a system call per message. (It is not asked for streams in which a read may stop earlier; of TCP's urgent bytes a driver
+    /// reports [`PRIORITY`](Ready::PRIORITY).)
     fn short_is_empty(&self) -> bool {
         false
     }

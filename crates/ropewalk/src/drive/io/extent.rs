@@ -1,10 +1,32 @@
 //! How much an operation is to move, and what it means if it moves less.
 //!
-//! A read that could have filled more of its buffer has emptied the stream; a write that could have given more has filled it.
-//! Then the next one waits without trying, which saves a system call per message. "Could have" is less than the caller asked
-//! for if that is more than the system takes in one call.
+//! A write that could have given more has filled the stream; a read that could have taken more has emptied it, if it is a
+//! [plain](Stream::IS_PLAIN) one. Then the next one waits without trying, which saves a system call per message. "Could have"
+//! is less than the caller asked for if that is more than the system takes in one call.
+//!
+//! Streams with bounds in them are not plain, for a read stops there. Those of Unix have one at each descriptor, where the
+//! sender's credentials change, and at a byte sent out of band; pipes have one after each packet (`O_DIRECT`, which the child may
+//! set). TCP has one in front of an urgent byte, and says so: while something urgent is there, a read that is short means
+//! nothing; one that would block is past it.
 
+use super::contract::Interest;
 use std::io::{IoSlice, IoSliceMut};
+use std::os::fd::AsFd;
+
+/// A kind of stream.
+pub(crate) trait Stream: AsFd {
+    /// What it is registered for.
+    const INTEREST: Interest;
+
+    /// Whether a read that could have taken more has emptied it, if nothing urgent is there, of which it is told.
+    const IS_PLAIN: bool;
+
+    /// What a read of this stream is to move.
+    #[inline]
+    fn reads(most: UpTo) -> UpTo {
+        if Self::IS_PLAIN { most } else { most.to_a_bound() }
+    }
+}
 
 /// What an operation was to move.
 pub(super) trait Extent<R>: Copy {
@@ -15,6 +37,11 @@ pub(super) trait Extent<R>: Copy {
 
     /// Something was moved, and less than it could have been.
     fn is_short(self, moved: &R) -> bool;
+
+    /// What is over if it would block, of somebody with this interest.
+    fn over(self, interest: Interest) -> Interest {
+        interest
+    }
 }
 
 /// All or nothing.
@@ -53,6 +80,12 @@ impl UpTo {
         Self::buffers(buffers.iter().map(|buffer| buffer.len()))
     }
 
+    /// The stream has bounds, where it may stop earlier: nothing that was moved is less than it could have been.
+    #[inline]
+    pub(crate) fn to_a_bound(self) -> Self {
+        Self(self.0.min(1))
+    }
+
     fn buffers(sizes: impl Iterator<Item = usize>) -> Self {
         Self::bytes(sizes.take(MOST_BUFFERS).fold(0, usize::saturating_add))
     }
@@ -65,5 +98,10 @@ impl Extent<usize> for UpTo {
 
     fn is_short(self, moved: &usize) -> bool {
         (1..self.0).contains(moved)
+    }
+
+    /// A read that would block has nothing urgent before it.
+    fn over(self, interest: Interest) -> Interest {
+        if interest.is_readable() { interest | Interest::PRIORITY } else { interest }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::named;
 use super::SocketAddr;
-use crate::drive::io::{Interest, Moored};
+use crate::drive::io::{Interest, Moored, Stream};
 use crate::time::sleep;
 use socket2::SockAddr;
 use std::io;
@@ -28,6 +28,11 @@ use std::path::Path;
 /// ```
 pub struct UnixStream {
     pub(crate) io: Moored<net::UnixStream>,
+}
+
+impl Stream for net::UnixStream {
+    const INTEREST: Interest = Interest::BOTH;
+    const IS_PLAIN: bool = false;
 }
 
 is_a_stream!(UnixStream);
@@ -82,7 +87,7 @@ impl UnixStream {
     }
 
     fn registered(stream: net::UnixStream) -> io::Result<Self> {
-        Ok(Self { io: Moored::new(stream, Interest::BOTH)? })
+        Ok(Self { io: Moored::stream(stream)? })
     }
 
     /// Two that are connected to each other.
