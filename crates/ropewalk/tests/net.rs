@@ -21,3 +21,5 @@ mod kit;
 mod others;
 #[path = "net/pressure.rs"]
 mod pressure;
+#[path = "net/unix.rs"]
+mod unix;

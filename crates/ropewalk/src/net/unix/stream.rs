@@ -45,7 +45,7 @@ pub struct PeerCredentials {
     pub uid: u32,
     /// Its group.
     pub gid: u32,
-    /// Its process, where the system says.
+    /// Its process, where the system says, and if it can be seen from here.
     pub pid: Option<i32>,
 }
 
@@ -138,14 +138,20 @@ impl UnixStream {
     }
 }
 
+/// By hand: a process that cannot be seen from here has the number 0, which `rustix` takes for impossible.
 #[cfg(target_os = "linux")]
 fn credentials(stream: &net::UnixStream) -> io::Result<PeerCredentials> {
-    let of = rustix::net::sockopt::socket_peercred(stream)?;
-    Ok(PeerCredentials {
-        uid: of.uid.as_raw(),
-        gid: of.gid.as_raw(),
-        pid: Some(of.pid.as_raw_nonzero().get()),
-    })
+    use std::os::fd::AsRawFd;
+    let mut of = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut size = size_of::<libc::ucred>() as libc::socklen_t;
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+    // SAFETY: there is room for what is asked for, of the size that is given.
+    let asked =
+        unsafe { libc::getsockopt(stream.as_raw_fd(), level, name, (&raw mut of).cast(), &raw mut size) };
+    if asked != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(PeerCredentials { uid: of.uid, gid: of.gid, pid: (of.pid != 0).then_some(of.pid) })
 }
 
 #[cfg(not(target_os = "linux"))]
