@@ -43,20 +43,21 @@ impl Registration {
     }
 
     pub(super) fn new_in(runtime: &Shared, file: BorrowedFd<'_>, interest: Interest) -> io::Result<Self> {
-        let new = Self::new_at(&runtime.io.reactor()?, file, interest)?;
-        if new.reactor.is_alone() {
-            runtime.watch_begins();
-        }
-        Ok(new)
+        Self::new_at(&runtime.io.reactor()?, file, interest, || runtime.watch_begins())
     }
 
     /// Registers where `self` is: no need to ask which runtime this is.
     pub(crate) fn beside(&self, file: BorrowedFd<'_>, interest: Interest) -> io::Result<Self> {
-        Self::new_at(&self.reactor, file, interest)
+        Self::new_at(&self.reactor, file, interest, || ()) // `self` is watched already
     }
 
-    fn new_at(reactor: &Arc<Reactor>, file: BorrowedFd<'_>, interest: Interest) -> io::Result<Self> {
-        let token = reactor.register(IoSource::new(file), interest)?;
+    fn new_at(
+        reactor: &Arc<Reactor>,
+        file: BorrowedFd<'_>,
+        interest: Interest,
+        begins: impl FnOnce(),
+    ) -> io::Result<Self> {
+        let token = reactor.register(IoSource::new(file), interest, begins)?;
         Ok(Self { reactor: reactor.clone(), token, file: file.as_raw_fd() })
     }
 
