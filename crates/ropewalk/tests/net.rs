@@ -11,6 +11,8 @@ mod common;
 mod connecting;
 #[path = "net/driver.rs"]
 mod driver;
+#[path = "net/edges.rs"]
+mod edges;
 #[path = "net/ends.rs"]
 mod ends;
 #[path = "net/kit.rs"]
@@ -19,3 +21,5 @@ mod kit;
 mod others;
 #[path = "net/pressure.rs"]
 mod pressure;
+#[path = "net/unix.rs"]
+mod unix;

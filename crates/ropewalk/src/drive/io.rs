@@ -6,7 +6,8 @@
 //! | `readiness` | the word in which events meet those who wait (E1-E6) |
 //! | `registry` | where these words are |
 //! | `reactor` | a driver with its registrations: what is collected becomes wake-ups (X1-X3) |
-//! | `registration` | one file: wait, try, clear (I1) |
+//! | `registration` | one file: wait, try, clear (I1, I2) |
+//! | `extent` | how much an operation is to move, and what less than that means |
 //! | `epoll`, `kqueue`, `poll` | the drivers |
 //! | `uring` | another one, which also reads and writes files (W1-W4) |
 //! | `lodging` | a runtime without threads inside another one |
@@ -19,6 +20,7 @@
 mod contract;
 #[cfg(target_os = "linux")]
 mod epoll;
+mod extent;
 #[cfg(any(target_vendor = "apple", target_os = "freebsd"))]
 mod kqueue;
 mod lodging;
@@ -31,6 +33,7 @@ mod registry;
 pub(crate) mod uring;
 
 pub use contract::{Event, Events, Interest, IoDriver, IoDriverKind, IoSource, Ready, Token};
+pub(crate) use extent::{Stream, UpTo};
 pub(crate) use readiness::Direction;
 pub(crate) use registration::Moored;
 

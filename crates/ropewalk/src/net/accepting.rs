@@ -1,6 +1,6 @@
 //! Accepting when there is nothing left to accept with.
 
-use crate::drive::io::{Direction, Interest, Moored};
+use crate::drive::io::{Direction, Moored, Stream};
 use crate::time::sleep;
 use ropewalk_core::prim::real::{AtomicU32, Ordering::Relaxed};
 use rustix::io::Errno;
@@ -20,7 +20,7 @@ pub(super) struct Rest(AtomicU32);
 
 impl Rest {
     /// Waits for a connection, which is watched by the driver of its listener.
-    pub(super) async fn accept<L: AsFd, S: AsFd, A>(
+    pub(super) async fn accept<L: AsFd, S: Stream, A>(
         &self,
         listener: &Moored<L>,
         accept: impl Fn(&L) -> io::Result<(S, A)>,
@@ -30,8 +30,7 @@ impl Rest {
             sleep(REST * (1 << (tired - 1).min(MOST))).await;
         }
         let accepted = listener.registration().io(Direction::Read, || accept(listener.file())).await;
-        let accepted =
-            accepted.and_then(|(stream, from)| Ok((listener.beside(stream, Interest::BOTH)?, from)));
+        let accepted = accepted.and_then(|(stream, from)| Ok((listener.beside(stream)?, from)));
         match &accepted {
             Err(error) if is_exhaustion(error) => drop(self.0.fetch_add(1, Relaxed)),
             _ if tired > 0 => self.0.store(0, Relaxed),

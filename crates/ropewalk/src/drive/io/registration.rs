@@ -5,6 +5,7 @@
 //! * **I2** The place in the queue of an [`Operation`] is pinned with it.
 
 use super::contract::{Interest, IoSource, Ready, Token};
+use super::extent::{Extent, Stream, UpTo, Whole};
 use super::reactor::{Reactor, over};
 use super::readiness::{Direction, Readiness, Snapshot};
 use crate::context;
@@ -42,20 +43,21 @@ impl Registration {
     }
 
     pub(super) fn new_in(runtime: &Shared, file: BorrowedFd<'_>, interest: Interest) -> io::Result<Self> {
-        let new = Self::new_at(&runtime.io.reactor()?, file, interest)?;
-        if new.reactor.is_alone() {
-            runtime.watch_begins();
-        }
-        Ok(new)
+        Self::new_at(&runtime.io.reactor()?, file, interest, || runtime.watch_begins())
     }
 
     /// Registers where `self` is: no need to ask which runtime this is.
     pub(crate) fn beside(&self, file: BorrowedFd<'_>, interest: Interest) -> io::Result<Self> {
-        Self::new_at(&self.reactor, file, interest)
+        Self::new_at(&self.reactor, file, interest, || ()) // `self` is watched already
     }
 
-    fn new_at(reactor: &Arc<Reactor>, file: BorrowedFd<'_>, interest: Interest) -> io::Result<Self> {
-        let token = reactor.register(IoSource::new(file), interest)?;
+    fn new_at(
+        reactor: &Arc<Reactor>,
+        file: BorrowedFd<'_>,
+        interest: Interest,
+        begins: impl FnOnce(),
+    ) -> io::Result<Self> {
+        let token = reactor.register(IoSource::new(file), interest, begins)?;
         Ok(Self { reactor: reactor.clone(), token, file: file.as_raw_fd() })
     }
 
@@ -78,21 +80,31 @@ impl Registration {
     }
 
     /// An operation would have blocked, or moved less than it could have, after `seen`: it is not ready any more.
+    ///
+    /// # Errors
+    /// The driver cannot be told. Then it counts as ready, for nobody will say so.
     #[inline]
     fn clear(&self, seen: Snapshot, interest: Interest, would_block: bool) -> io::Result<()> {
-        if self.readiness().clear(seen, interest, would_block) {
-            self.reactor.rearm(self.source(), self.token, interest)
-        } else {
-            Ok(())
+        if !self.readiness().clear(seen, interest, would_block) {
+            return Ok(());
         }
+        let armed = self.reactor.rearm(self.source(), self.token, interest);
+        if armed.is_err() {
+            self.readiness().event(self.token.generation(), Ready::READABLE | Ready::WRITABLE);
+        }
+        armed
     }
 
     /// Tries `operation` once, if `seen` lets it. `None`: it would block.
+    ///
+    /// If less was moved than could have been, the stream is used up, unless something urgent is there. The tick of `seen` is
+    /// from before the operation: what came since is not forgotten. A stream that is closed stays readable to its end.
     #[inline]
-    fn attempt<R>(
+    fn attempt<R, E: Extent<R>>(
         &self,
         seen: Snapshot,
         interest: Interest,
+        extent: E,
         operation: &mut impl FnMut() -> io::Result<R>,
     ) -> io::Result<Option<R>> {
         if seen.is_over() {
@@ -103,12 +115,19 @@ impl Registration {
         }
         loop {
             match operation() {
+                Ok(moved) => {
+                    let is_bare = self.reactor.short_is_empty && !seen.ready().is_priority();
+                    if is_bare && extent.is_short(&moved) {
+                        let _counts_as_ready = self.clear(seen, interest, false); // what was moved was moved
+                    }
+                    return Ok(Some(moved));
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.clear(seen, interest, true)?;
+                    self.clear(seen, extent.over(interest), true)?;
                     return Ok(None);
                 }
-                outcome => return outcome.map(Some),
+                Err(error) => return Err(error),
             }
         }
     }
@@ -122,7 +141,7 @@ impl Registration {
         interest: Interest,
         mut operation: impl FnMut() -> io::Result<R>,
     ) -> io::Result<R> {
-        let done = self.attempt(self.readiness().look(), interest, &mut operation)?;
+        let done = self.attempt(self.readiness().look(), interest, Whole, &mut operation)?;
         done.ok_or_else(|| io::ErrorKind::WouldBlock.into())
     }
 
@@ -151,15 +170,9 @@ impl Registration {
         &self,
         cx: &mut Context<'_>,
         direction: Direction,
-        mut operation: impl FnMut() -> io::Result<R>,
+        operation: impl FnMut() -> io::Result<R>,
     ) -> Poll<io::Result<R>> {
-        ready!(poll_proceed(cx));
-        loop {
-            let seen = ready!(self.poll_look(cx, direction));
-            if let Some(done) = self.attempt(seen, direction.interest(), &mut operation).transpose() {
-                return Poll::Ready(done);
-            }
-        }
+        self.poll_in_slot(cx, direction, Whole, operation)
     }
 
     /// [`poll_io`](Self::poll_io) for an operation that moves up to `most` bytes of a stream. If it moves fewer, the stream
@@ -169,31 +182,33 @@ impl Registration {
         &self,
         cx: &mut Context<'_>,
         direction: Direction,
-        most: usize,
+        most: UpTo,
         operation: impl FnMut() -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
-        if let Some(nothing) = UpTo(most).is_nothing() {
-            return Poll::Ready(Ok(nothing));
-        }
-        let seen = self.readiness().look();
-        let moved = ready!(self.poll_io(cx, direction, operation))?;
-        Poll::Ready(self.note_short(seen, direction.interest(), UpTo(most), moved))
+        self.poll_in_slot(cx, direction, most, operation)
     }
 
-    /// If less was moved than could have been, the stream is used up. The tick of `seen` is from before the operation: what
-    /// came since is not forgotten. A stream that is closed stays readable to its end.
     #[inline]
-    fn note_short<R, E: Extent<R>>(
+    fn poll_in_slot<R, E: Extent<R>>(
         &self,
-        seen: Snapshot,
-        interest: Interest,
+        cx: &mut Context<'_>,
+        direction: Direction,
         extent: E,
-        moved: R,
-    ) -> io::Result<R> {
-        if extent.is_short(&moved) && self.reactor.short_is_empty {
-            self.clear(seen, interest, false)?;
+        mut operation: impl FnMut() -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
+        if let Some(nothing) = extent.is_nothing() {
+            return Poll::Ready(Ok(nothing));
         }
-        Ok(moved)
+        ready!(poll_proceed(cx));
+        let mut turns = 0;
+        loop {
+            let seen = ready!(self.poll_look(cx, direction));
+            ready!(poll_go_on(&mut turns, cx));
+            let attempt = self.attempt(seen, direction.interest(), extent, &mut operation);
+            if let Some(done) = attempt.transpose() {
+                return Poll::Ready(done);
+            }
+        }
     }
 
     /// Waits until it is ready for something of `interest`. Any number may wait.
@@ -233,45 +248,10 @@ impl Registration {
     pub(crate) fn transfer(
         &self,
         direction: Direction,
-        most: usize,
+        most: UpTo,
         mut operation: impl FnMut() -> io::Result<usize>,
     ) -> impl Future<Output = io::Result<usize>> {
-        Operation::new(self, direction.interest(), UpTo(most), move |_| operation())
-    }
-}
-
-/// What an operation was to move.
-trait Extent<R>: Copy {
-    /// It is nothing: no need to wait.
-    fn is_nothing(self) -> Option<R> {
-        None
-    }
-
-    /// Something was moved, and less than it could have been.
-    fn is_short(self, moved: &R) -> bool;
-}
-
-/// All or nothing.
-#[derive(Clone, Copy)]
-struct Whole;
-
-impl<R> Extent<R> for Whole {
-    fn is_short(self, _: &R) -> bool {
-        false
-    }
-}
-
-/// Up to so many bytes of a stream.
-#[derive(Clone, Copy)]
-struct UpTo(usize);
-
-impl Extent<usize> for UpTo {
-    fn is_nothing(self) -> Option<usize> {
-        (self.0 == 0).then_some(0)
-    }
-
-    fn is_short(self, moved: &usize) -> bool {
-        (1..self.0).contains(moved)
+        Operation::new(self, direction.interest(), most, move |_| operation())
     }
 }
 
@@ -306,6 +286,7 @@ impl<R, F: FnMut(Snapshot) -> io::Result<R>, E: Extent<R>> Future for Operation<
         }
         ready!(poll_proceed(cx)); // who finds everything ready lets others run, too
         let readiness = registration.readiness();
+        let mut turns = 0;
         loop {
             let mut seen = readiness.look();
             if !seen.settles(interest) {
@@ -321,15 +302,21 @@ impl<R, F: FnMut(Snapshot) -> io::Result<R>, E: Extent<R>> Future for Operation<
                     }
                 }
             }
-            match registration.attempt(seen, interest, &mut || (this.operation)(seen)) {
-                Ok(None) => {}
-                Ok(Some(moved)) => {
-                    return Poll::Ready(registration.note_short(seen, interest, this.extent, moved));
-                }
-                Err(error) => return Poll::Ready(Err(error)),
+            ready!(poll_go_on(&mut turns, cx));
+            let attempt = registration.attempt(seen, interest, this.extent, &mut || (this.operation)(seen));
+            if let Some(done) = attempt.transpose() {
+                return Poll::Ready(done);
             }
         }
     }
+}
+
+/// Who is told again and again that it is ready, and finds that it is not, lets others run: every turn but the first, which was
+/// paid for, asks the budget.
+#[inline]
+fn poll_go_on(turns: &mut u32, cx: &mut Context<'_>) -> Poll<()> {
+    *turns += 1;
+    if *turns > 1 { poll_proceed(cx) } else { Poll::Ready(()) }
 }
 
 impl Drop for Registration {
@@ -346,6 +333,13 @@ pub(crate) struct Moored<T> {
     file: T,
 }
 
+impl<S: Stream> Moored<S> {
+    /// Registers a stream, which must not block, at the runtime this is called in.
+    pub(crate) fn stream(file: S) -> io::Result<Self> {
+        Self::new(file, S::INTEREST)
+    }
+}
+
 impl<T: AsFd> Moored<T> {
     /// Registers `file`, which must not block, at the runtime this is called in.
     pub(crate) fn new(file: T, interest: Interest) -> io::Result<Self> {
@@ -353,9 +347,9 @@ impl<T: AsFd> Moored<T> {
         Ok(Self { registration, file })
     }
 
-    /// Registers `file` where this one is.
-    pub(crate) fn beside<U: AsFd>(&self, file: U, interest: Interest) -> io::Result<Moored<U>> {
-        let registration = self.registration.beside(file.as_fd(), interest)?;
+    /// Registers a stream where this file is.
+    pub(crate) fn beside<S: Stream>(&self, file: S) -> io::Result<Moored<S>> {
+        let registration = self.registration.beside(file.as_fd(), S::INTEREST)?;
         Ok(Moored { registration, file })
     }
 

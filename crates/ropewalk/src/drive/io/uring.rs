@@ -17,6 +17,10 @@
 //! `DEFER_TASKRUN`) make completions wait for that one thread, and here any worker may be the one who polls: a worker held by
 //! user code would keep the events of all.
 //!
+//! A completion says what whoever woke the poll said, and is not looked up: TCP wakes with `POLLPRI` for data of any kind. So what
+//! is registered for something urgent is told of it too often, and of TCP a short read is followed by another one
+//! (`extent.rs`).
+//!
 //! Invariants:
 //!
 //! * **W1** A watched socket has one poll, armed or with its last completion still to be taken. Whoever takes the last one
@@ -241,7 +245,8 @@ fn flags(interest: Interest) -> u32 {
     for (wanted, flag) in [
         (interest.is_readable(), libc::POLLIN | libc::POLLRDHUP),
         (interest.is_writable(), libc::POLLOUT),
-        (interest.is_priority(), libc::POLLPRI),
+        // The kernel looks for POLLPRI alone only when it arms a poll.
+        (interest.is_priority(), libc::POLLPRI | libc::POLLIN),
     ] {
         flags |= if wanted { flag as u32 } else { 0 };
     }

@@ -74,7 +74,7 @@ impl TcpListener {
     /// `WouldBlock` if none waits; else as [`accept`](Self::accept).
     pub fn try_accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         let (stream, from) = self.io.registration().try_io(Interest::READABLE, || accept(self.io.file()))?;
-        Ok((TcpStream { io: self.io.beside(stream, Interest::BOTH)? }, from))
+        Ok((TcpStream { io: self.io.beside(stream)? }, from))
     }
 
     /// Connections, one after the other.

@@ -2,7 +2,7 @@
 
 use super::super::{ToSocketAddrs, named};
 use super::eyeballs;
-use crate::drive::io::{Direction, Interest, Moored};
+use crate::drive::io::{Direction, Interest, Moored, Stream};
 use socket2::{SockRef, TcpKeepalive};
 use std::io;
 use std::net::{self, SocketAddr};
@@ -25,6 +25,11 @@ pub struct TcpStream {
     pub(crate) io: Moored<net::TcpStream>,
 }
 
+impl Stream for net::TcpStream {
+    const INTEREST: Interest = Interest::ALL;
+    const IS_PLAIN: bool = true;
+}
+
 is_a_stream!(TcpStream);
 is_of_std!(TcpStream, net::TcpStream);
 
@@ -44,7 +49,7 @@ impl TcpStream {
 
     /// Waits until a connection that was begun is there.
     pub(super) async fn connected(stream: net::TcpStream, to: SocketAddr) -> io::Result<Self> {
-        let stream = Self { io: Moored::new(stream, Interest::BOTH)? };
+        let stream = Self { io: Moored::stream(stream)? };
         let file = stream.io.file();
         let there = stream.io.registration().io(Direction::Write, || match file.take_error()? {
             Some(error) => Err(error),
@@ -65,7 +70,7 @@ impl TcpStream {
     /// What the system says, or that the current runtime was shut down.
     pub fn from_std(stream: net::TcpStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        Ok(Self { io: Moored::new(stream, Interest::BOTH)? })
+        Ok(Self { io: Moored::stream(stream)? })
     }
 
     /// Gives the connection to the standard library. It stays non-blocking:
