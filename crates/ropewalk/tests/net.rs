@@ -13,6 +13,8 @@ mod connecting;
 mod driver;
 #[path = "net/ends.rs"]
 mod ends;
+#[path = "net/exhausted.rs"]
+mod exhausted;
 #[path = "net/kit.rs"]
 mod kit;
 #[path = "net/others.rs"]
