@@ -86,6 +86,48 @@ fn a_seek_that_is_dropped_has_happened_or_not() {
     }
 }
 
+/// The same, but the next operation is a read, and what was read ahead is still there.
+#[test]
+fn a_read_after_a_seek_that_is_dropped_is_at_one_place_or_the_other() {
+    let (place, bytes) = (Place::new(), pattern(100_000, 5));
+    std::fs::write(place.at("a"), &bytes).unwrap();
+    for polls in 0..4 {
+        for to in [SeekFrom::Start(50_000), SeekFrom::Current(49_900), SeekFrom::End(-50_000)] {
+            block_on(async {
+                let mut file = File::open(place.at("a")).await.unwrap();
+                let mut buf = [0; 100];
+                file.read_exact(&mut buf).await.unwrap();
+                drop(polled(polls, file.seek(to)).await);
+                let mut rest = Vec::new();
+                file.read_exact(&mut buf).await.unwrap();
+                let at = file.stream_position().await.unwrap() as usize;
+                assert!(at == 200 || at == 50_100, "{to:?}, polls {polls}: at {at}");
+                assert!(buf == bytes[at - 100..at], "{to:?}, polls {polls}: not from there");
+                file.read_to_end(&mut rest).await.unwrap();
+                assert!(rest == bytes[at..], "{to:?}, polls {polls}: {} bytes more", rest.len());
+            });
+        }
+    }
+}
+
+/// The same, but the next operation is a write.
+#[test]
+fn a_write_after_a_seek_that_is_dropped_is_at_one_place_or_the_other() {
+    let place = Place::new();
+    for polls in 0..4 {
+        std::fs::write(place.at("a"), "0123456789").unwrap();
+        block_on(async {
+            let mut file = File::options().read(true).write(true).open(place.at("a")).await.unwrap();
+            file.read_exact(&mut [0; 2]).await.unwrap();
+            drop(polled(polls, file.seek(SeekFrom::Start(6))).await);
+            file.write_all(b"ab").await.unwrap();
+            let at = file.stream_position().await.unwrap();
+            let expected = if at == 4 { "01ab456789" } else { "012345ab89" };
+            assert_eq!(std::fs::read_to_string(place.at("a")).unwrap(), expected, "polls {polls}, at {at}");
+        });
+    }
+}
+
 #[test]
 fn every_kind_of_operation_may_be_dropped_and_the_file_goes_on() {
     let place = Place::new();

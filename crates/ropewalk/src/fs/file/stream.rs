@@ -186,6 +186,7 @@ impl AsyncRead for File {
             return Poll::Ready(Ok(0));
         }
         loop {
+            ready!(self.poll_seeking(cx)); // also before taking from `ahead`, of which it makes a debt (CU3)
             let has_read = ready!(self.poll_reading(cx))?;
             self.forget_if_outdated();
             let (from, left) = (self.cursor.from, self.cursor.left());
@@ -198,7 +199,6 @@ impl AsyncRead for File {
             if has_read && self.cursor.debt == 0 {
                 return Poll::Ready(Ok(0)); // it found the end
             }
-            ready!(self.poll_seeking(cx));
             ready!(self.shared.poll_idle(cx))?;
             let order = self.cursor.order(buf.len());
             let as_of = self.shared.target.changes.load(Ordering::Acquire);
