@@ -128,6 +128,38 @@ fn a_write_after_a_seek_that_is_dropped_is_at_one_place_or_the_other() {
     }
 }
 
+/// What a read found that nobody waited for is not the end any more, if this file was written since.
+#[test]
+fn an_end_that_a_dropped_read_found_hides_nothing_that_is_written_later() {
+    let place = Place::new();
+    for longer in [false, true] {
+        std::fs::write(place.at("a"), "ab").unwrap();
+        let std = std::fs::OpenOptions::new().read(true).write(true).open(place.at("a")).unwrap();
+        let mut file = File::from_std(std);
+        let gate = Gate::new();
+        let runtime = Runtime::builder().worker_threads(1).blocking_threads(0, 1).build().unwrap();
+        runtime.block_on(async {
+            let mut buf = [0; 2];
+            file.read_exact(&mut buf).await.unwrap();
+            hold_up(&runtime, &gate);
+            let found = polled(1, file.read(&mut buf)).await;
+            assert!(
+                matches!(found, None | Some(Ok(0))),
+                "a ring is not held up, and may answer at once: {found:?}"
+            );
+            gate.open();
+            if longer {
+                file.set_len(4).await.unwrap();
+            } else {
+                assert_eq!(file.write_at(b"cd", 2).await.unwrap(), 2);
+            }
+            file.read_exact(&mut buf).await.unwrap();
+            assert_eq!(&buf, if longer { b"\0\0" } else { b"cd" });
+            assert_eq!(file.read(&mut buf).await.unwrap(), 0);
+        });
+    }
+}
+
 #[test]
 fn every_kind_of_operation_may_be_dropped_and_the_file_goes_on() {
     let place = Place::new();
