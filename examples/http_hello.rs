@@ -22,7 +22,7 @@ async fn main() -> Result<(), Failure> {
     if let Some(address) = std::env::args().nth(1) {
         let listener = TcpListener::bind(address.as_str()).await?;
         println!("serving http://{}/", listener.local_addr()?);
-        return serve(listener).await;
+        match serve(listener).await {}
     }
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
@@ -33,10 +33,16 @@ async fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-async fn serve(listener: TcpListener) -> Result<(), Failure> {
+async fn serve(listener: TcpListener) -> Infallible {
     loop {
-        let (stream, _) = listener.accept().await?;
-        stream.set_nodelay(true)?;
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                eprintln!("nobody was accepted: {error}"); // the listener is as good as before
+                continue;
+            }
+        };
+        let _gone_already = stream.set_nodelay(true);
         drop(ropewalk::spawn(async {
             let mut server = auto::Builder::new(Executor);
             server.http1().timer(Timer::new());

@@ -15,6 +15,8 @@ mod driver;
 mod edges;
 #[path = "net/ends.rs"]
 mod ends;
+#[path = "net/exhausted.rs"]
+mod exhausted;
 #[path = "net/kit.rs"]
 mod kit;
 #[path = "net/others.rs"]

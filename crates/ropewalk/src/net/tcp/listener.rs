@@ -61,8 +61,8 @@ impl TcpListener {
     ///
     /// # Errors
     /// What the system says. If there are no descriptors or no memory left (`EMFILE`, `ENFILE`, `ENOBUFS`, `ENOMEM`), the listener
-    /// is as good as before and the connection waits; the next call then rests first, for 2 ms and twice as long each time,
-    /// so that a server that just goes on does not spin.
+    /// is as good as before and the connection waits; calls then rest until 2 ms after that, and twice as long each time, so
+    /// that a server that just goes on does not spin. Who gives up a call and calls again does not rest anew.
     pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         let (io, from) = self.rest.accept(&self.io, accept).await?;
         Ok((TcpStream { io }, from))
