@@ -3,7 +3,8 @@
 //! | file | what it is |
 //! |---|---|
 //! | `contract` | the public contract: `IoDriver`, `Interest`, `Events` |
-//! | `readiness` | the word in which events meet those who wait (E1-E6) |
+//! | `readiness` | the word in which events meet those who wait (E1-E7) |
+//! | `waiting` | those who wait |
 //! | `registry` | where these words are |
 //! | `reactor` | a driver with its registrations: what is collected becomes wake-ups (X1-X3) |
 //! | `registration` | one file: wait, try, clear (I1, I2) |
@@ -31,6 +32,7 @@ mod registration;
 mod registry;
 #[cfg(target_os = "linux")]
 pub(crate) mod uring;
+mod waiting;
 
 pub use contract::{Event, Events, Interest, IoDriver, IoDriverKind, IoSource, Ready, Token};
 pub(crate) use extent::{Stream, UpTo};

@@ -60,6 +60,14 @@ impl Interest {
     /// Both directions, and something urgent.
     pub(crate) const ALL: Self = Self(7);
 
+    pub(super) fn bits(self) -> u8 {
+        self.0
+    }
+
+    pub(super) fn from_bits(bits: u8) -> Self {
+        Self(bits)
+    }
+
     /// Whether it includes [`READABLE`](Self::READABLE).
     pub fn is_readable(self) -> bool {
         self.0 & Self::READABLE.0 != 0

@@ -2,19 +2,20 @@
 //!
 //! * **I1** The file is open for as long as it is registered: who owns a [`Registration`] drops it before the file.
 //!   [`Moored`] does so by the order of its fields.
-//! * **I2** The place in the queue of an [`Operation`] is pinned with it.
+//! * **I2** An [`Operation`] is pinned: its address is its name among those who wait, and it is not there any more when it is gone.
 
 use super::contract::{Interest, IoSource, Ready, Token};
 use super::extent::{Extent, Stream, UpTo, Whole};
 use super::reactor::{Reactor, over};
 use super::readiness::{Direction, Readiness, Snapshot};
+use super::waiting::Who;
 use crate::context;
 use crate::runtime::{Handle, Shared};
 use ropewalk_core::blocked::{self, Reason};
 use ropewalk_core::budget::poll_proceed;
-use ropewalk_core::wait_queue::Wait;
 use std::future::Future;
 use std::io;
+use std::marker::PhantomPinned;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -152,7 +153,7 @@ impl Registration {
     }
 
     fn poll_look(&self, cx: &mut Context<'_>, direction: Direction) -> Poll<Snapshot> {
-        let seen = self.readiness().poll_slot(cx, direction);
+        let seen = self.readiness().poll(cx, Who::slot(direction));
         if seen.is_pending() {
             self.note(direction.interest());
         }
@@ -256,18 +257,24 @@ impl Registration {
 }
 
 /// An operation that is tried until it does not block. Written by hand because it is what most tasks of a server consist of.
+#[repr(align(8))] // for its name
 struct Operation<'a, F, E> {
     registration: &'a Registration,
-    /// Pinned with the future (I2).
-    wait: Wait<'a>,
     operation: F,
     extent: E,
     interest: Interest,
+    /// It may be in the list of those who wait.
+    waits: bool,
+    _pinned: PhantomPinned,
 }
 
 impl<'a, F, E> Operation<'a, F, E> {
     fn new(registration: &'a Registration, interest: Interest, extent: E, operation: F) -> Self {
-        Self { registration, wait: registration.readiness().wait(), operation, extent, interest }
+        Self { registration, operation, extent, interest, waits: false, _pinned: PhantomPinned }
+    }
+
+    fn who(&self) -> Who {
+        Who::at(self, self.interest)
     }
 }
 
@@ -276,29 +283,23 @@ impl<R, F: FnMut(Snapshot) -> io::Result<R>, E: Extent<R>> Future for Operation<
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // SAFETY: `wait` is not moved out of here (I2).
+        // SAFETY: it is not moved out of here (I2).
         let this = unsafe { self.get_unchecked_mut() };
-        // SAFETY: it is pinned with the future (I2).
-        let mut wait = unsafe { Pin::new_unchecked(&mut this.wait) };
         let (registration, interest) = (this.registration, this.interest);
         if let Some(nothing) = this.extent.is_nothing() {
             return Poll::Ready(Ok(nothing));
         }
         ready!(poll_proceed(cx)); // who finds everything ready lets others run, too
-        let readiness = registration.readiness();
         let mut turns = 0;
         loop {
-            let mut seen = readiness.look();
+            let mut seen = registration.readiness().look();
             if !seen.settles(interest) {
-                match readiness.poll_queue(wait.as_mut(), cx, interest) {
+                this.waits = true;
+                match registration.readiness().poll(cx, this.who()) {
+                    Poll::Ready(now) => seen = now,
                     Poll::Pending => {
                         registration.note(interest);
                         return Poll::Pending;
-                    }
-                    Poll::Ready(now) => {
-                        wait.set(readiness.wait());
-                        let Some(now) = now else { continue };
-                        seen = now;
                     }
                 }
             }
@@ -307,6 +308,15 @@ impl<R, F: FnMut(Snapshot) -> io::Result<R>, E: Extent<R>> Future for Operation<
             if let Some(done) = attempt.transpose() {
                 return Poll::Ready(done);
             }
+        }
+    }
+}
+
+impl<F, E> Drop for Operation<'_, F, E> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.waits {
+            self.registration.readiness().forget(self.who());
         }
     }
 }
@@ -385,12 +395,12 @@ mod tests {
     /// What a connection costs beside the program's own buffer: many are open at once.
     #[test]
     fn a_connection_is_small() {
-        assert!(size_of::<Readiness>() <= 104, "{}", size_of::<Readiness>());
+        assert!(size_of::<Readiness>() <= 48, "{}", size_of::<Readiness>());
         assert!(size_of::<TcpStream>() <= 32, "{}", size_of::<TcpStream>());
         fn size_of_output<A, F>(_: fn(A) -> F) -> usize {
             size_of::<F>()
         }
         let future = size_of_output(echo) - 1024;
-        assert!(future <= 200, "{future}");
+        assert!(future <= 136, "{future}");
     }
 }
