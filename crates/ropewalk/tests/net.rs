@@ -19,6 +19,8 @@ mod ends;
 mod exhausted;
 #[path = "net/kit.rs"]
 mod kit;
+#[path = "net/lent.rs"]
+mod lent;
 #[path = "net/others.rs"]
 mod others;
 #[path = "net/pressure.rs"]

@@ -5,6 +5,7 @@
 //! | `contract` | the public contract: `IoDriver`, `Interest`, `Events` |
 //! | `readiness` | the word in which events meet those who wait (E1-E7) |
 //! | `waiting` | those who wait |
+//! | `spare` | buffers that are lent |
 //! | `registry` | where these words are |
 //! | `reactor` | a driver with its registrations: what is collected becomes wake-ups (X1-X3) |
 //! | `registration` | one file: wait, try, clear (I1, I2) |
@@ -30,6 +31,7 @@ mod reactor;
 mod readiness;
 mod registration;
 mod registry;
+mod spare;
 #[cfg(target_os = "linux")]
 pub(crate) mod uring;
 mod waiting;
@@ -38,6 +40,7 @@ pub use contract::{Event, Events, Interest, IoDriver, IoDriverKind, IoSource, Re
 pub(crate) use extent::{Stream, UpTo};
 pub(crate) use readiness::Direction;
 pub(crate) use registration::Moored;
+pub(crate) use spare::Spare;
 
 use super::Driver;
 use super::switch::Switch;
@@ -241,12 +244,13 @@ impl Io {
                 events: 0,
                 failures: 0,
                 operations: 0,
+                arrivals: 0,
             };
         };
-        let [registered, polls, events, failures, operations] = reactor.counts();
+        let [registered, polls, events, failures, operations, arrivals] = reactor.counts();
         let driver = Some(reactor.driver().kind());
         let why = self.making.lock().why.clone();
-        IoMetrics { asked_for, driver, why, registered, polls, events, failures, operations }
+        IoMetrics { asked_for, driver, why, registered, polls, events, failures, operations, arrivals }
     }
 }
 
@@ -276,6 +280,9 @@ pub struct IoMetrics {
     pub failures: u64,
     /// Operations on files that it was given: io_uring's; those of the others go to the blocking pool.
     pub operations: u64,
+    /// Connections and pieces of streams that the kernel took without being asked for each: io_uring's, at
+    /// [`IntoIncoming`](crate::net::IntoIncoming) and [`Chunks`](crate::net::Chunks).
+    pub arrivals: u64,
 }
 
 /// What the polling worker of a runtime's main pool sleeps in.

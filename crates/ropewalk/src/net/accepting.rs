@@ -31,17 +31,26 @@ impl Rest {
         listener: &Moored<L>,
         accept: impl Fn(&L) -> io::Result<(S, A)>,
     ) -> io::Result<(Moored<S>, A)> {
+        self.pause().await;
+        let accepted = listener.registration().io(Direction::Read, || accept(listener.file())).await;
+        self.note(accepted.and_then(|(stream, from)| Ok((listener.beside(stream)?, from))))
+    }
+
+    /// Rests, if there is a reason to.
+    pub(super) async fn pause(&self) {
         let tired = self.tired.load(Relaxed);
         if tired > 0 {
             // By another clock it may be far away.
             let until = self.until.load(Relaxed).min((Instant::now() + span(tired)).nanos());
             sleep_until(Instant::from_nanos(until)).await;
         }
-        let accepted = listener.registration().io(Direction::Read, || accept(listener.file())).await;
-        let accepted = accepted.and_then(|(stream, from)| Ok((listener.beside(stream)?, from)));
+    }
+
+    /// What came of an attempt.
+    pub(super) fn note<R>(&self, accepted: io::Result<R>) -> io::Result<R> {
         match &accepted {
             Err(error) if is_exhaustion(error) => self.tire(),
-            _ if tired > 0 => self.tired.store(0, Relaxed),
+            _ if self.tired.load(Relaxed) > 0 => self.tired.store(0, Relaxed),
             _ => {}
         }
         accepted

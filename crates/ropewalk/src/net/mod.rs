@@ -29,6 +29,8 @@
 mod macros;
 mod accepting;
 mod async_fd;
+mod chunks;
+mod incoming;
 mod resolve;
 pub mod split;
 mod stream;
@@ -37,6 +39,8 @@ mod udp;
 pub mod unix;
 
 pub use async_fd::AsyncFd;
+pub use chunks::{Chunks, Lent};
+pub use incoming::IntoIncoming;
 pub use resolve::{ToSocketAddrs, lookup_host};
 pub use tcp::{TcpListener, TcpSocket, TcpStream};
 pub use udp::UdpSocket;

@@ -9,6 +9,7 @@
 use super::contract::{Events, Interest, IoDriver, IoSource, Ready, Token};
 use super::readiness::Readiness;
 use super::registry::Registry;
+use super::spare::{Spare, Spares};
 #[cfg(target_os = "linux")]
 use super::uring::Uring;
 use crate::drive::Driver;
@@ -30,6 +31,7 @@ pub(crate) struct Reactor {
     needs_rearm: bool,
     pub(super) short_is_empty: bool,
     registry: Registry,
+    spares: Arc<Spares>,
     harvest: Lock<Events>,
     /// Whether there is something in it: a hint, written under its lock.
     full: AtomicBool,
@@ -49,6 +51,7 @@ impl Reactor {
             #[cfg(target_os = "linux")]
             files: None,
             registry: Registry::new(),
+            spares: Spares::new(),
             harvest: Lock::new(Events::new()),
             full: AtomicBool::new(false),
             over: AtomicBool::new(false),
@@ -67,6 +70,11 @@ impl Reactor {
     #[cfg(target_os = "linux")]
     pub(super) fn files(&self) -> Option<&Arc<Uring>> {
         self.files.as_ref()
+    }
+
+    /// A buffer to read into.
+    pub(super) fn spare(&self) -> Spare {
+        self.spares.take()
     }
 
     // ---- registrations ----------------------------------------------------------------------------------------
@@ -189,12 +197,13 @@ impl Reactor {
         &*self.driver
     }
 
-    /// Registered, polls, events, failed calls of the driver, operations on files.
-    pub(super) fn counts(&self) -> [u64; 5] {
+    /// Registered, polls, events, failed calls of the driver, operations on files, what has arrived by completion.
+    pub(super) fn counts(&self) -> [u64; 6] {
         #[cfg(target_os = "linux")]
-        let operations = self.files.as_ref().map_or(0, |files| files.operations());
+        let (operations, arrivals) =
+            self.files.as_ref().map_or((0, 0), |files| (files.operations(), files.arrivals()));
         #[cfg(not(target_os = "linux"))]
-        let operations = 0;
+        let (operations, arrivals) = (0, 0);
         let registered = self.registered.load(Relaxed) as u64;
         [
             registered,
@@ -202,6 +211,7 @@ impl Reactor {
             self.events.load(Relaxed),
             self.failures.load(Relaxed),
             operations,
+            arrivals,
         ]
     }
 }

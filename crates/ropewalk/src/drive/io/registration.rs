@@ -8,6 +8,9 @@ use super::contract::{Interest, IoSource, Ready, Token};
 use super::extent::{Extent, Stream, UpTo, Whole};
 use super::reactor::{Reactor, over};
 use super::readiness::{Direction, Readiness, Snapshot};
+use super::spare::Spare;
+#[cfg(target_os = "linux")]
+use super::uring::Uring;
 use super::waiting::Who;
 use crate::context;
 use crate::runtime::{Handle, Shared};
@@ -361,6 +364,17 @@ impl<T: AsFd> Moored<T> {
     pub(crate) fn beside<S: Stream>(&self, file: S) -> io::Result<Moored<S>> {
         let registration = self.registration.beside(file.as_fd(), S::INTEREST)?;
         Ok(Moored { registration, file })
+    }
+
+    /// A buffer to read into, lent by its runtime.
+    pub(crate) fn spare(&self) -> Spare {
+        self.registration.reactor.spare()
+    }
+
+    /// The ring, if that is its driver.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn uring(&self) -> Option<&Arc<Uring>> {
+        self.registration.reactor.files()
     }
 
     pub(crate) fn file(&self) -> &T {

@@ -8,6 +8,8 @@
 //! | `bell` | wake-ups (B1, B2) |
 //! | `op` | one operation on a file, with everything it needs (O1-O4) |
 //! | `flights` | the operations under way |
+//! | `flow` | operations that are carried out again and again: connections, pieces of a stream (FL1-FL5) |
+//! | `buffers` | the buffers that these fill (BU1-BU3) |
 //!
 //! # Sockets
 //!
@@ -34,17 +36,23 @@
 //! thread drops is closed when that thread was interrupted, a few microseconds later.
 
 mod bell;
+mod buffers;
 mod flights;
+mod flow;
 mod op;
 mod probe;
 mod ring;
 
+pub(crate) use buffers::Filled;
 pub(crate) use flights::Flight;
 use flights::Flights;
+use flow::Flows;
+pub(crate) use flow::{Arrival, Influx, What};
 pub(crate) use op::{AT_CURSOR, Held, Landing, Work};
 
 use super::contract::{Event, Events, Interest, IoDriver, IoDriverKind, IoSource, Ready, Token};
 use bell::Bell;
+use buffers::Buffers;
 use io_uring::types::Fd;
 use io_uring::{cqueue, opcode};
 use ring::{Kind, Ring};
@@ -54,7 +62,7 @@ use rustix::fs::{FileType, fstat};
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The token of an event that only says that there is something to deliver.
@@ -67,9 +75,12 @@ pub(crate) struct Uring {
     /// By token. Taken before the ring's own lock.
     watched: Lock<HashMap<u64, Watched>>,
     flights: Flights,
+    flows: Flows,
     bell: Bell,
     /// Refuses what cannot be watched, as the other drivers do.
     scales: OwnedFd,
+    /// Made when they are first needed; `None`: the kernel has no such thing. After the ring (BU3).
+    buffers: OnceLock<Option<Buffers>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -86,8 +97,10 @@ impl Uring {
             ring: probe::ring()?,
             watched: Lock::new(HashMap::new()),
             flights: Flights::new(),
+            flows: Flows::new(),
             bell: Bell::new(),
             scales: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            buffers: OnceLock::new(),
         })
     }
 
@@ -124,6 +137,10 @@ impl Uring {
                     landed = true;
                     self.flights.landed(&self.ring, entry.user_data(), entry.result());
                 }
+                Kind::Flow => {
+                    landed = true;
+                    self.flows.arrived(self, &entry);
+                }
                 Kind::Wake => self.bell.heard(), // W4
                 Kind::Order => {}
             }
@@ -157,6 +174,7 @@ impl Uring {
     /// The runtime goes down.
     pub(super) fn end(&self) {
         self.flights.end(&self.ring);
+        self.flows.end(&self.ring);
     }
 
     /// Whether it was ever used for a file: then there may be something to look for.
@@ -168,6 +186,17 @@ impl Uring {
     /// Wakes those whose operations are done.
     pub(super) fn deliver(&self) {
         self.flights.deliver();
+        self.flows.deliver();
+    }
+
+    /// Whether there are buffers for the kernel to fill.
+    fn lends(&self) -> bool {
+        self.buffers.get_or_init(|| self.ring.buffers().ok()).is_some()
+    }
+
+    /// Connections and pieces that have arrived at flows.
+    pub(super) fn arrivals(&self) -> u64 {
+        self.flows.count()
     }
 
     /// File operations that were begun.
@@ -178,7 +207,11 @@ impl Uring {
 
 impl Drop for Uring {
     fn drop(&mut self) {
-        self.flights.last_call(&self.ring, || self.reap(&mut Events::new()));
+        let reap = || self.reap(&mut Events::new());
+        self.flights.last_call(&self.ring, reap);
+        if !self.flows.last_call(&self.ring, reap) {
+            std::mem::forget(self.buffers.take()); // BU3
+        }
     }
 }
 

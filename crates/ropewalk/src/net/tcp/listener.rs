@@ -14,8 +14,8 @@ const BACKLOG: u32 = 1024;
 ///
 /// Any number of tasks may accept; each connection goes to one of them. Dropping it refuses those that wait to be accepted.
 pub struct TcpListener {
-    io: Moored<net::TcpListener>,
-    rest: Rest,
+    pub(in crate::net) io: Moored<net::TcpListener>,
+    pub(in crate::net) rest: Rest,
 }
 
 waits_for_readiness!(TcpListener);

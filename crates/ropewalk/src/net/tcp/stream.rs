@@ -34,6 +34,10 @@ is_a_stream!(TcpStream);
 is_of_std!(TcpStream, net::TcpStream);
 
 impl TcpStream {
+    pub(in crate::net) fn of(io: Moored<net::TcpStream>) -> Self {
+        Self { io }
+    }
+
     /// Connects to the first of `address`' addresses that answers, trying them as RFC 8305 ("Happy Eyeballs") says: IPv6 and
     /// IPv4 in turn, a new attempt every 250 ms or as soon as one fails; the first to succeed wins, the others are dropped.
     ///

@@ -15,8 +15,8 @@ const BACKLOG: i32 = 1024;
 ///
 /// The file at its path stays when it is dropped: remove it, before binding anew or after.
 pub struct UnixListener {
-    io: Moored<net::UnixListener>,
-    rest: Rest,
+    pub(in crate::net) io: Moored<net::UnixListener>,
+    pub(in crate::net) rest: Rest,
 }
 
 waits_for_readiness!(UnixListener);

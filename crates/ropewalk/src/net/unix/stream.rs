@@ -50,6 +50,10 @@ pub struct PeerCredentials {
 }
 
 impl UnixStream {
+    pub(in crate::net) fn of(io: Moored<net::UnixStream>) -> Self {
+        Self { io }
+    }
+
     /// Connects to a listener by its path; a path that begins with a NUL byte is an abstract name (Linux).
     ///
     /// Cancel safe: the attempt is dropped.

@@ -8,6 +8,7 @@
 //!
 //! A queue of completions that is full loses nothing: the kernel keeps the others, says so, and hands them over when asked.
 
+use super::buffers::Buffers;
 use io_uring::types::{SubmitArgs, Timespec};
 use io_uring::{CompletionQueue, EnterFlags, IoUring, cqueue, opcode, squeue};
 use ropewalk_core::prim::real::{AtomicBool, Ordering};
@@ -17,7 +18,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
 
-/// What a completion is about, in two bits of its mark that no token uses: there are at most 2^21 registrations.
+/// What a completion is about, in three bits of its mark that no token uses: there are at most 2^21 registrations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A socket is ready; the rest is its token.
@@ -28,18 +29,27 @@ pub(super) enum Kind {
     Wake = 2,
     /// A cancellation was carried out, or there was nothing left to cancel.
     Order = 3,
+    /// Something has arrived at a flow; the upper half is its place.
+    Flow = 4,
 }
 
-const KIND: u32 = 30;
+const KIND: u32 = 29;
+const KINDS: u64 = 7;
 
 impl Kind {
     pub(super) fn mark(self, rest: u64) -> u64 {
-        debug_assert_eq!(rest >> KIND & 3, 0, "no room for the kind");
+        debug_assert_eq!(rest >> KIND & KINDS, 0, "no room for the kind");
         rest | (self as u64) << KIND
     }
 
     pub(super) fn of(mark: u64) -> Self {
-        [Self::Poll, Self::Op, Self::Wake, Self::Order][(mark >> KIND & 3) as usize]
+        match mark >> KIND & KINDS {
+            0 => Self::Poll,
+            1 => Self::Op,
+            2 => Self::Wake,
+            3 => Self::Order,
+            _ => Self::Flow,
+        }
     }
 }
 
@@ -103,6 +113,34 @@ impl Ring {
                 },
             }
         }
+    }
+
+    /// Hands an entry to the kernel, and does not return before it was taken: it names a file that may be closed then.
+    ///
+    /// # Errors
+    /// The kernel takes nothing, for a tenth of a second.
+    ///
+    /// # Safety
+    /// As of [`submit`](Self::submit).
+    pub(super) unsafe fn submit_now(&self, entry: &squeue::Entry) -> io::Result<()> {
+        // SAFETY: the caller's promise.
+        let mut taken = unsafe { self.submit(entry) };
+        for _ in 0..100 {
+            if taken.is_ok() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+            taken = self.flush();
+        }
+        taken
+    }
+
+    /// Buffers for the kernel to fill.
+    ///
+    /// # Errors
+    /// It has no such thing.
+    pub(super) fn buffers(&self) -> io::Result<Buffers> {
+        Buffers::new(&self.uring)
     }
 
     /// Ends whatever has this mark. It ends by itself or not at all if the order cannot be given.
