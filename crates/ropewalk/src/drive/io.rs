@@ -33,7 +33,7 @@ mod registry;
 pub(crate) mod uring;
 
 pub use contract::{Event, Events, Interest, IoDriver, IoDriverKind, IoSource, Ready, Token};
-pub(crate) use extent::{Stream, UpTo};
+pub(crate) use extent::{Part, Stream, UpTo};
 pub(crate) use readiness::Direction;
 pub(crate) use registration::Moored;
 

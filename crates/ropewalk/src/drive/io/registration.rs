@@ -2,10 +2,10 @@
 //!
 //! * **I1** The file is open for as long as it is registered: who owns a [`Registration`] drops it before the file.
 //!   [`Moored`] does so by the order of its fields.
-//! * **I2** The place in the queue of an [`Operation`] is pinned with it.
+//! * **I2** The place in the queue of an [`Operation`] is pinned with it, and with [`Parts`] of it.
 
 use super::contract::{Interest, IoSource, Ready, Token};
-use super::extent::{Extent, Stream, UpTo, Whole};
+use super::extent::{Extent, InParts, Part, Stream, UpTo, Whole};
 use super::reactor::{Reactor, over};
 use super::readiness::{Direction, Readiness, Snapshot};
 use crate::context;
@@ -253,9 +253,20 @@ impl Registration {
     ) -> impl Future<Output = io::Result<usize>> {
         Operation::new(self, direction.interest(), most, move |_| operation())
     }
+
+    /// Moves all of something, a part at a time, until `operation` says that it was the last. Each is paid for: who finds that
+    /// there is always room lets others run, too.
+    pub(crate) fn transfer_all(
+        &self,
+        direction: Direction,
+        mut operation: impl FnMut() -> io::Result<Part>,
+    ) -> impl Future<Output = io::Result<()>> {
+        Parts(Operation::new(self, direction.interest(), InParts, move |_| operation()))
+    }
 }
 
 /// An operation that is tried until it does not block. Written by hand because it is what most tasks of a server consist of.
+/// When it is done, it can be polled for another one.
 struct Operation<'a, F, E> {
     registration: &'a Registration,
     /// Pinned with the future (I2).
@@ -308,6 +319,21 @@ impl<R, F: FnMut(Snapshot) -> io::Result<R>, E: Extent<R>> Future for Operation<
                 return Poll::Ready(done);
             }
         }
+    }
+}
+
+/// An operation that is repeated until all is moved (I2).
+struct Parts<O>(O);
+
+impl<O: Future<Output = io::Result<Part>>> Future for Parts<O> {
+    type Output = io::Result<()>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // SAFETY: it is pinned with the future (I2).
+        let mut part = unsafe { self.map_unchecked_mut(|this| &mut this.0) };
+        while ready!(part.as_mut().poll(cx))? != Part::Last {}
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -380,6 +406,26 @@ mod tests {
                 count => stream.write_all(&buffer[..count]).await?,
             }
         }
+    }
+
+    /// A sink that always has room does not keep others waiting.
+    #[test]
+    fn moving_all_of_something_lets_others_run() {
+        let runtime = crate::Runtime::builder().worker_threads(0).build().unwrap();
+        runtime.block_on(async {
+            let (left, _right) = std::os::unix::net::UnixStream::pair().unwrap();
+            left.set_nonblocking(true).unwrap();
+            let left = Moored::new(left, Interest::BOTH).unwrap();
+            let other = crate::spawn(async {});
+            let mut parts = 0;
+            let all = left.registration().transfer_all(Direction::Write, || {
+                parts += 1;
+                assert!(parts < 1_000_000, "nobody else runs");
+                Ok(if other.is_finished() { Part::Last } else { Part::Full })
+            });
+            all.await.unwrap();
+            assert!(parts > 1);
+        });
     }
 
     /// What a connection costs beside the program's own buffer: many are open at once.
