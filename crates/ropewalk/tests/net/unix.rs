@@ -1,6 +1,10 @@
-//! Unix sockets: who is there.
+//! Unix sockets: who is there, and receivers that are full.
 
-use ropewalk::net::UnixStream;
+use crate::kit::everywhere;
+use crate::others::Place;
+use ropewalk::net::{UnixDatagram, UnixStream};
+use std::pin::pin;
+use std::time::Duration;
 
 /// A process that cannot be seen from here has no number, and that is said.
 #[cfg(target_os = "linux")]
@@ -40,4 +44,31 @@ fn a_peer_without_a_number() {
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", stderr_of(&output));
+}
+
+/// The receiver is full. A sender that is connected to it waits, and does not try all the time: each attempt may be an event.
+#[test]
+fn a_connected_datagram_socket_waits_for_room_in_peace() {
+    everywhere(|| async {
+        let place = Place::new();
+        let (sender, receiver) = (UnixDatagram::unbound()?, UnixDatagram::bind(&place.0)?);
+        sender.connect(&place.0)?;
+        let mut queued = 0;
+        while sender.try_send(b"first").is_ok() {
+            queued += 1;
+        }
+        let mut sending = pin!(sender.send(b"last"));
+        let events = || ropewalk::Handle::current().metrics().io.events;
+        let before = events();
+        let soon = ropewalk::time::timeout(Duration::from_millis(20), sending.as_mut());
+        assert!(soon.await.is_err(), "it is full, and stays so");
+        assert!(events() - before < 200, "there were {} events", events() - before);
+        let mut buffer = [0; 8];
+        for _ in 0..queued {
+            assert_eq!(receiver.recv(&mut buffer).await?, 5);
+        }
+        assert_eq!(sending.await?, 4);
+        assert_eq!(receiver.recv(&mut buffer).await?, 4);
+        Ok(())
+    });
 }

@@ -12,7 +12,7 @@ use std::os::unix::net;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a message waits for room at a socket to which this one is not connected; then twice as long each time, up to
+/// How long a message waits if nobody tells when there is room for it; then twice as long each time, up to
 /// [`ROOM_IN_QUEUE`](super::ROOM_IN_QUEUE).
 const FIRST_REST: Duration = Duration::from_micros(50);
 
@@ -98,7 +98,29 @@ impl UnixDatagram {
     /// # Errors
     /// What the system says; `ConnectionRefused` if nobody is there.
     pub async fn send(&self, bytes: &[u8]) -> io::Result<usize> {
-        self.io.registration().io(Direction::Write, || self.io.file().send(bytes)).await
+        let mut rest = FIRST_REST;
+        loop {
+            if let Some(sent) = self.send_when_told(bytes).await? {
+                return Ok(sent);
+            }
+            sleep(rest).await;
+            rest = (2 * rest).min(super::ROOM_IN_QUEUE);
+        }
+    }
+
+    /// Waits until the system says that there is room. `None`: it said so, and there was none. Others were quicker, or it was
+    /// the memory of the last attempt, which not every driver can tell from room at the other socket. Who waits for that tries
+    /// without a pause.
+    async fn send_when_told(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
+        let mut told = false;
+        let attempt =
+            || match self.io.file().send(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if std::mem::replace(&mut told, true) { Ok(None) } else { Err(error) }
+                }
+                sent => sent.map(Some),
+            };
+        self.io.registration().io(Direction::Write, attempt).await
     }
 
     /// Sends a message to the socket at `path`. Cancel safe: it is sent or not. If there is no room at that socket, it is
