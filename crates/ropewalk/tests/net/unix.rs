@@ -1,8 +1,9 @@
-//! Unix sockets: who is there, and receivers that are full.
+//! Unix sockets: who is there, names, and receivers that are full.
 
 use crate::kit::everywhere;
 use crate::others::Place;
-use ropewalk::net::{UnixDatagram, UnixStream};
+use ropewalk::net::{UnixDatagram, UnixListener, UnixStream};
+use std::io;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -44,6 +45,39 @@ fn a_peer_without_a_number() {
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", stderr_of(&output));
+}
+
+/// The system would cut it off there, and bind to another path.
+#[test]
+fn a_path_with_a_nul_inside_is_refused() {
+    everywhere(|| async {
+        let path = "/tmp/ropewalk\0cut";
+        for refused in [
+            UnixListener::bind(path).map(drop),
+            UnixStream::connect(path).await.map(drop),
+            UnixDatagram::bind(path).map(drop),
+            UnixDatagram::unbound()?.connect(path),
+            UnixDatagram::unbound()?.send_to(b"x", path).await.map(drop),
+        ] {
+            let error = refused.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{error}");
+        }
+        Ok(())
+    });
+}
+
+/// An abstract name may have any bytes.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_abstract_name_with_a_nul_inside() {
+    use std::os::linux::net::SocketAddrExt;
+    everywhere(|| async {
+        let name = format!("ropewalk\0{}", std::process::id());
+        let listener = UnixListener::bind(format!("\0{name}"))?;
+        assert_eq!(listener.local_addr()?.as_abstract_name(), Some(name.as_bytes()));
+        UnixStream::connect(format!("\0{name}")).await?;
+        Ok(())
+    });
 }
 
 /// The receiver is full. A sender that is connected to it waits, and does not try all the time: each attempt may be an event.
