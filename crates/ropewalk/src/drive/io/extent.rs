@@ -14,7 +14,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::AsFd;
 
 /// A kind of stream.
-pub(crate) trait Stream: AsFd {
+pub(crate) trait Stream: AsFd + 'static {
     /// What it is registered for.
     const INTEREST: Interest;
 

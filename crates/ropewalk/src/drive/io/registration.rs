@@ -1,7 +1,7 @@
 //! One file at one runtime's driver: waiting until it is ready, and trying again.
 //!
 //! * **I1** The file is open for as long as it is registered: who owns a [`Registration`] drops it before the file.
-//!   [`Moored`] does so by the order of its fields.
+//!   [`Moored`] does so by the order of its fields, and borrows nothing: if it is forgotten, so is the file.
 //! * **I2** The place in the queue of an [`Operation`] is pinned with it, and with [`Parts`] of it.
 
 use super::contract::{Interest, IoSource, Ready, Token};
@@ -353,7 +353,7 @@ impl Drop for Registration {
 
 /// A file and its registration.
 #[derive(Debug)]
-pub(crate) struct Moored<T> {
+pub(crate) struct Moored<T: 'static> {
     // Dropped first (I1).
     registration: Registration,
     file: T,
