@@ -21,5 +21,7 @@ mod kit;
 mod others;
 #[path = "net/pressure.rs"]
 mod pressure;
+#[path = "net/surface.rs"]
+mod surface;
 #[path = "net/unix.rs"]
 mod unix;
