@@ -25,5 +25,7 @@ mod lent;
 mod others;
 #[path = "net/pressure.rs"]
 mod pressure;
+#[path = "net/surface.rs"]
+mod surface;
 #[path = "net/unix.rs"]
 mod unix;

@@ -37,7 +37,7 @@ pub(crate) mod uring;
 mod waiting;
 
 pub use contract::{Event, Events, Interest, IoDriver, IoDriverKind, IoSource, Ready, Token};
-pub(crate) use extent::{Stream, UpTo};
+pub(crate) use extent::{Part, Stream, UpTo};
 pub(crate) use readiness::Direction;
 pub(crate) use registration::Moored;
 pub(crate) use spare::Spare;

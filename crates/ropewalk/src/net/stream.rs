@@ -3,7 +3,7 @@
 //! An operation is tried at once and waits only if it would block. If it moves fewer bytes than it could have, the stream may be
 //! used up, and the next one waits without trying (`drive/io/extent.rs`).
 
-use crate::drive::io::{Direction, Moored, Stream, UpTo};
+use crate::drive::io::{Direction, Moored, Part, Stream, UpTo};
 use std::future::Future;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::task::{Context, Poll};
@@ -63,14 +63,15 @@ where
     }
 
     pub(crate) fn write_all(&self, mut bytes: &[u8]) -> impl Future<Output = io::Result<()>> {
-        self.registration().io(Direction::Write, move || {
-            while !bytes.is_empty() {
-                match self.file().write(bytes)? {
-                    0 => return Err(io::ErrorKind::WriteZero.into()),
-                    count => bytes = &bytes[count..],
-                }
+        self.registration().transfer_all(Direction::Write, move || {
+            let part = UpTo::at_once(bytes);
+            let count = if part.is_empty() { 0 } else { self.file().write(part)? };
+            bytes = &bytes[count..];
+            match count {
+                _ if bytes.is_empty() => Ok(Part::Last),
+                0 => Err(io::ErrorKind::WriteZero.into()),
+                _ => Ok(if count < part.len() { Part::Short } else { Part::Full }),
             }
-            Ok(())
         })
     }
 

@@ -42,9 +42,9 @@ fn the_end_is_nothing_urgent() {
             let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
             ours.set_nonblocking(true)?;
             let ours = AsyncFd::with_interest(ours, Interest::READABLE | Interest::PRIORITY)?;
-            drop(theirs);
             let none = |_: &_| Err::<(), _>(io::Error::from(io::ErrorKind::WouldBlock));
             assert!(ours.try_io(Interest::READABLE, none).is_err());
+            drop(theirs);
             assert!(ours.ready(Interest::READABLE).await?.is_read_closed());
             let urgent = ours.async_io(Interest::PRIORITY, none);
             assert!(ropewalk::time::timeout(Duration::from_millis(5), urgent).await.is_err());

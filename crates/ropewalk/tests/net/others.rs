@@ -9,10 +9,10 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A path that nobody else uses, removed in the end.
-struct Place(PathBuf);
+pub struct Place(pub PathBuf);
 
 impl Place {
-    fn new() -> Self {
+    pub fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         Self(std::env::temp_dir().join(format!("ropewalk-{}-{number}", std::process::id())))

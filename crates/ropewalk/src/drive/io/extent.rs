@@ -14,7 +14,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::AsFd;
 
 /// A kind of stream.
-pub(crate) trait Stream: AsFd {
+pub(crate) trait Stream: AsFd + 'static {
     /// What it is registered for.
     const INTEREST: Interest;
 
@@ -54,6 +54,27 @@ impl<R> Extent<R> for Whole {
     }
 }
 
+/// All bytes of a buffer, a part at a time.
+#[derive(Clone, Copy)]
+pub(super) struct InParts;
+
+/// What was moved of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// All there was.
+    Last,
+    /// All that one call may move.
+    Full,
+    /// Less than that.
+    Short,
+}
+
+impl Extent<Part> for InParts {
+    fn is_short(self, moved: &Part) -> bool {
+        *moved == Part::Short
+    }
+}
+
 /// How many buffers the system takes in one call. The others are left out, by `std` and by `rustix`.
 const MOST_BUFFERS: usize = 1024;
 /// What one call may move in any case; the system's own limit, which depends on the size of its pages, is close to twice that.
@@ -68,6 +89,12 @@ impl UpTo {
     #[inline]
     pub(crate) fn bytes(most: usize) -> Self {
         Self(most.min(MOST_BYTES))
+    }
+
+    /// As much of a buffer as one call may move.
+    #[inline]
+    pub(crate) fn at_once(bytes: &[u8]) -> &[u8] {
+        &bytes[..bytes.len().min(MOST_BYTES)]
     }
 
     /// The room in these buffers.

@@ -1,11 +1,12 @@
 //! One file at one runtime's driver: waiting until it is ready, and trying again.
 //!
 //! * **I1** The file is open for as long as it is registered: who owns a [`Registration`] drops it before the file.
-//!   [`Moored`] does so by the order of its fields.
-//! * **I2** An [`Operation`] is pinned: its address is its name among those who wait, and it is not there any more when it is gone.
+//!   [`Moored`] does so by the order of its fields, and borrows nothing: if it is forgotten, so is the file.
+//! * **I2** An [`Operation`] is pinned, also as one of [`Parts`]: its address is its name among those who wait, and it is not
+//!   there any more when it is gone.
 
 use super::contract::{Interest, IoSource, Ready, Token};
-use super::extent::{Extent, Stream, UpTo, Whole};
+use super::extent::{Extent, InParts, Part, Stream, UpTo, Whole};
 use super::reactor::{Reactor, over};
 use super::readiness::{Direction, Readiness, Snapshot};
 use super::spare::Spare;
@@ -257,9 +258,20 @@ impl Registration {
     ) -> impl Future<Output = io::Result<usize>> {
         Operation::new(self, direction.interest(), most, move |_| operation())
     }
+
+    /// Moves all of something, a part at a time, until `operation` says that it was the last. Each is paid for: who finds that
+    /// there is always room lets others run, too.
+    pub(crate) fn transfer_all(
+        &self,
+        direction: Direction,
+        mut operation: impl FnMut() -> io::Result<Part>,
+    ) -> impl Future<Output = io::Result<()>> {
+        Parts(Operation::new(self, direction.interest(), InParts, move |_| operation()))
+    }
 }
 
 /// An operation that is tried until it does not block. Written by hand because it is what most tasks of a server consist of.
+/// When it is done, it can be polled for another one.
 #[repr(align(8))] // for its name
 struct Operation<'a, F, E> {
     registration: &'a Registration,
@@ -324,6 +336,21 @@ impl<F, E> Drop for Operation<'_, F, E> {
     }
 }
 
+/// An operation that is repeated until all is moved (I2).
+struct Parts<O>(O);
+
+impl<O: Future<Output = io::Result<Part>>> Future for Parts<O> {
+    type Output = io::Result<()>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // SAFETY: it is pinned with the future (I2).
+        let mut part = unsafe { self.map_unchecked_mut(|this| &mut this.0) };
+        while ready!(part.as_mut().poll(cx))? != Part::Last {}
+        Poll::Ready(Ok(()))
+    }
+}
+
 /// Who is told again and again that it is ready, and finds that it is not, lets others run: every turn but the first, which was
 /// paid for, asks the budget.
 #[inline]
@@ -340,7 +367,7 @@ impl Drop for Registration {
 
 /// A file and its registration.
 #[derive(Debug)]
-pub(crate) struct Moored<T> {
+pub(crate) struct Moored<T: 'static> {
     // Dropped first (I1).
     registration: Registration,
     file: T,
@@ -404,6 +431,26 @@ mod tests {
                 count => stream.write_all(&buffer[..count]).await?,
             }
         }
+    }
+
+    /// A sink that always has room does not keep others waiting.
+    #[test]
+    fn moving_all_of_something_lets_others_run() {
+        let runtime = crate::Runtime::builder().worker_threads(0).build().unwrap();
+        runtime.block_on(async {
+            let (left, _right) = std::os::unix::net::UnixStream::pair().unwrap();
+            left.set_nonblocking(true).unwrap();
+            let left = Moored::new(left, Interest::BOTH).unwrap();
+            let other = crate::spawn(async {});
+            let mut parts = 0;
+            let all = left.registration().transfer_all(Direction::Write, || {
+                parts += 1;
+                assert!(parts < 1_000_000, "nobody else runs");
+                Ok(if other.is_finished() { Part::Last } else { Part::Full })
+            });
+            all.await.unwrap();
+            assert!(parts > 1);
+        });
     }
 
     /// What a connection costs beside the program's own buffer: many are open at once.

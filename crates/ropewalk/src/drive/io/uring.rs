@@ -116,7 +116,7 @@ impl Uring {
         let watched = self.watched.lock(); // W2
         for token in ended {
             if let Some(known) = watched.get(&token) {
-                // What cannot be submitted just now is in the queue, and goes with the next.
+                // What cannot be submitted just now goes with the next.
                 let _later = self.arm(token, *known);
             }
         }
@@ -227,7 +227,11 @@ impl IoDriver for Arc<Uring> {
         let new = Watched { file, flags: flags(interest) };
         let mut watched = self.watched.lock(); // W2
         watched.insert(token, new);
-        self.arm(token, new)
+        self.arm(token, new).inspect_err(|_| {
+            // It may be taken later. Then it is removed at once.
+            watched.remove(&token);
+            let _later = self.ring.remove_poll(Kind::Poll.mark(token));
+        })
     }
 
     fn deregister(&self, _: IoSource<'_>, token: Token) -> io::Result<()> {
@@ -250,7 +254,11 @@ impl IoDriver for Arc<Uring> {
     }
 
     fn wake(&self) -> io::Result<()> {
-        if self.bell.ring() { self.ring.knock() } else { Ok(()) } // W4
+        if !self.bell.ring() {
+            return Ok(()); // W4
+        }
+        // It may come late, and the next one may be quicker: for B1 it is not on its way. One too many is a poll that returns early.
+        self.ring.knock().inspect_err(|_| self.bell.heard())
     }
 
     fn as_pollable(&self) -> Option<BorrowedFd<'_>> {

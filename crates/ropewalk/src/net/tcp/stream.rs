@@ -2,6 +2,7 @@
 
 use super::super::{ToSocketAddrs, named};
 use super::eyeballs;
+use super::socket::in_seconds;
 use crate::drive::io::{Direction, Interest, Moored, Stream};
 use socket2::{SockRef, TcpKeepalive};
 use std::io;
@@ -39,7 +40,8 @@ impl TcpStream {
     }
 
     /// Connects to the first of `address`' addresses that answers, trying them as RFC 8305 ("Happy Eyeballs") says: IPv6 and
-    /// IPv4 in turn, a new attempt every 250 ms or as soon as one fails; the first to succeed wins, the others are dropped.
+    /// IPv4 in turn, a new attempt every 250 ms or as soon as all before it have failed; the first to succeed wins, the others
+    /// are dropped.
     ///
     /// Cancel safe: attempts under way are dropped.
     ///
@@ -124,13 +126,13 @@ impl TcpStream {
     }
 
     /// What closing does with bytes that were not sent yet: `None`, the default, sends them in the background;
-    /// `Some(Duration::ZERO)` throws them away and resets the connection; any other time makes closing wait for them, on the
-    /// thread that closes.
+    /// `Some(Duration::ZERO)` throws them away and resets the connection; any other time, rounded up to whole seconds, makes
+    /// closing wait for them, on the thread that closes.
     ///
     /// # Errors
     /// What the system says.
     pub fn set_linger(&self, linger: Option<Duration>) -> io::Result<()> {
-        SockRef::from(self.io.file()).set_linger(linger)
+        SockRef::from(self.io.file()).set_linger(linger.map(in_seconds))
     }
 
     /// See [`set_linger`](Self::set_linger).
