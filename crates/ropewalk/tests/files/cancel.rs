@@ -3,7 +3,7 @@
 use super::kit::{Gate, guarded};
 use super::{Place, pattern, polled};
 use ropewalk::fs::{self, File};
-use ropewalk::io::{SeekFrom, prelude::*};
+use ropewalk::io::{BufReader, SeekFrom, prelude::*};
 use ropewalk::{Runtime, Wait, block_on};
 
 /// A runtime whose blocking pool has one thread, and that one busy until the gate is opened.
@@ -105,6 +105,32 @@ fn a_read_after_a_seek_that_is_dropped_is_at_one_place_or_the_other() {
                 assert!(buf == bytes[at - 100..at], "{to:?}, polls {polls}: not from there");
                 file.read_to_end(&mut rest).await.unwrap();
                 assert!(rest == bytes[at..], "{to:?}, polls {polls}: {} bytes more", rest.len());
+            });
+        }
+    }
+}
+
+/// The same through a buffer, which has to know of it.
+#[test]
+fn a_read_after_a_seek_of_a_buffer_that_is_dropped_is_at_one_place_or_the_other() {
+    let (place, bytes) = (Place::new(), pattern(100_000, 6));
+    std::fs::write(place.at("a"), &bytes).unwrap();
+    for polls in 0..4 {
+        for to in [SeekFrom::Start(50_000), SeekFrom::Current(49_900), SeekFrom::End(-50_000)] {
+            block_on(async {
+                let mut file = BufReader::new(File::open(place.at("a")).await.unwrap());
+                let mut buf = [0; 100];
+                file.read_exact(&mut buf).await.unwrap();
+                drop(polled(polls, file.seek(to)).await);
+                file.read_exact(&mut buf).await.unwrap();
+                let at = file.stream_position().await.unwrap() as usize;
+                assert!(at == 200 || at == 50_100, "{to:?}, polls {polls}: at {at}");
+                assert!(buf == bytes[at - 100..at], "{to:?}, polls {polls}: not from there");
+                // Another seek follows one that is dropped.
+                drop(polled(polls, file.seek(to)).await);
+                assert_eq!(file.seek(SeekFrom::Start(7)).await.unwrap(), 7);
+                file.read_exact(&mut buf).await.unwrap();
+                assert!(buf == bytes[7..107], "{to:?}, polls {polls}: not from there");
             });
         }
     }
