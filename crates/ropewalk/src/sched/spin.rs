@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 const SPIN: Duration = Duration::from_micros(4);
 /// The most that is remembered of good times.
 const MOST_CREDIT: i32 = 8;
-/// After so many chances let pass it is worth another try.
-const PAUSE: i32 = -16;
+/// After so many chances let pass it is worth another try; twice as many after each try that found nothing, up to the last.
+const PAUSE: i32 = 16;
+const LONGEST_PAUSE: i32 = 256;
 
 /// Checks between two looks at the clock.
 const CHECKS: u32 = 8;
@@ -57,18 +58,22 @@ impl Drop for SpinGuard<'_> {
 
 /// How well spinning paid off for one thread lately.
 #[derive(Debug)]
-pub(crate) struct SpinCredit(Cell<i32>);
+pub(crate) struct SpinCredit {
+    /// Above zero: tries it has. Else: chances let pass since the last one.
+    credit: Cell<i32>,
+    pause: Cell<i32>,
+}
 
 impl SpinCredit {
     pub(crate) fn new() -> Self {
-        Self(Cell::new(1))
+        Self { credit: Cell::new(1), pause: Cell::new(PAUSE) }
     }
 
     /// Whether to try this time. A no counts as a chance let pass.
     pub(crate) fn allows(&self) -> bool {
-        let credit = self.0.get();
+        let credit = self.credit.get();
         if credit <= 0 {
-            self.0.set(if credit <= PAUSE { 1 } else { credit - 1 });
+            self.credit.set(if credit <= -self.pause.get() { 1 } else { credit - 1 });
         }
         credit > 0
     }
@@ -89,8 +94,55 @@ impl SpinCredit {
                 break false;
             }
         };
-        let credit = self.0.get();
-        self.0.set(if hit { (credit + 1).min(MOST_CREDIT) } else { credit - 1 });
+        self.learn(hit);
         hit
+    }
+
+    fn learn(&self, hit: bool) {
+        let (credit, pause) = (self.credit.get(), self.pause.get());
+        self.credit.set(if hit { (credit + 1).min(MOST_CREDIT) } else { credit - 1 });
+        self.pause.set(match (hit, credit) {
+            (true, _) => PAUSE,
+            (false, ..=1) => (2 * pause).min(LONGEST_PAUSE),
+            (false, _) => pause,
+        });
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    /// How many chances pass until the next try.
+    fn passed(credit: &SpinCredit) -> usize {
+        std::iter::from_fn(|| (!credit.allows()).then_some(())).count()
+    }
+
+    #[test]
+    fn who_finds_nothing_tries_less_and_less() {
+        let credit = SpinCredit::new();
+        let mut pauses = Vec::new();
+        for _ in 0..7 {
+            pauses.push(passed(&credit));
+            assert!(!credit.spin(|| false));
+        }
+        assert_eq!(pauses, [0, 33, 65, 129, 257, 257, 257]);
+        assert_eq!(passed(&credit), 257);
+        assert!(credit.spin(|| true), "and at once again when it pays off");
+        assert_eq!(passed(&credit), 0);
+        assert!(!credit.spin(|| false) && !credit.spin(|| false));
+        assert_eq!(passed(&credit), 33);
+    }
+
+    #[test]
+    fn good_times_are_remembered() {
+        let credit = SpinCredit::new();
+        for _ in 0..100 {
+            assert!(credit.allows() && credit.spin(|| true));
+        }
+        for _ in 0..MOST_CREDIT {
+            assert!(credit.allows() && !credit.spin(|| false));
+        }
+        assert!(!credit.allows());
     }
 }
