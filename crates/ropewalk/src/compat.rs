@@ -96,7 +96,7 @@ impl<S: Stream> Moored<S> {
     fn poll_fill(&self, cx: &mut Context<'_>, buffer: &mut [MaybeUninit<u8>]) -> Poll<io::Result<usize>> {
         let most = S::reads(UpTo::bytes(buffer.len()));
         let read = || Ok(rustix::io::read(self.file(), &mut *buffer)?.0.len());
-        let count = ready!(self.registration().poll_move(cx, Direction::Read, most, read))?;
+        let count = ready!(self.poll_move(cx, Direction::Read, most, read))?;
         Poll::Ready(Ok(count))
     }
 }

@@ -32,7 +32,7 @@ impl Rest {
         accept: impl Fn(&L) -> io::Result<(S, A)>,
     ) -> io::Result<(Moored<S>, A)> {
         self.pause().await;
-        let accepted = listener.registration().io(Direction::Read, || accept(listener.file())).await;
+        let accepted = listener.io(Direction::Read, || accept(listener.file())).await;
         self.note(accepted.and_then(|(stream, from)| Ok((listener.beside(stream)?, from))))
     }
 

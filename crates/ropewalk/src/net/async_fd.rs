@@ -74,7 +74,7 @@ impl<T: AsFd + 'static> AsyncFd<T> {
     /// # Errors
     /// The runtime where it is registered was shut down.
     pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
-        self.io.registration().ready(interest).await
+        self.io.ready(interest).await
     }
 
     /// Waits until there is something to read, or the end. Cancel safe.
@@ -102,7 +102,7 @@ impl<T: AsFd + 'static> AsyncFd<T> {
         interest: Interest,
         mut operation: impl FnMut(&T) -> io::Result<R>,
     ) -> io::Result<R> {
-        self.io.registration().try_io(interest, || operation(self.io.file()))
+        self.io.try_io(interest, || operation(self.io.file()))
     }
 
     /// Tries `operation` at once, and again whenever it would block and the file is ready anew.
@@ -116,7 +116,7 @@ impl<T: AsFd + 'static> AsyncFd<T> {
         interest: Interest,
         mut operation: impl FnMut(&T) -> io::Result<R>,
     ) -> io::Result<R> {
-        self.io.registration().io_for(interest, || operation(self.io.file())).await
+        self.io.io_for(interest, || operation(self.io.file())).await
     }
 
     /// Ready when there is something to read. One task at a time: the last one to poll is woken.
@@ -124,7 +124,7 @@ impl<T: AsFd + 'static> AsyncFd<T> {
     /// # Errors
     /// As [`ready`](Self::ready).
     pub fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<Ready>> {
-        self.io.registration().poll_ready(cx, Direction::Read)
+        self.io.poll_ready(cx, Direction::Read)
     }
 
     /// Ready when there is room to write. One task at a time: the last one to poll is woken.
@@ -132,7 +132,7 @@ impl<T: AsFd + 'static> AsyncFd<T> {
     /// # Errors
     /// As [`ready`](Self::ready).
     pub fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<Ready>> {
-        self.io.registration().poll_ready(cx, Direction::Write)
+        self.io.poll_ready(cx, Direction::Write)
     }
 }
 

@@ -189,7 +189,7 @@ impl Pieces {
             Ok(count)
         };
         let most = F::reads(UpTo::bytes(Spare::SIZE));
-        ready!(io.registration().poll_move(cx, Direction::Read, most, read))?;
+        ready!(io.poll_move(cx, Direction::Read, most, read))?;
         Poll::Ready(Ok(lent))
     }
 

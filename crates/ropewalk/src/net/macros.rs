@@ -16,7 +16,7 @@ macro_rules! waits_for_readiness {
                 &self,
                 interest: $crate::driver::Interest,
             ) -> impl std::future::Future<Output = std::io::Result<$crate::driver::Ready>> {
-                self.io.registration().ready(interest)
+                self.io.ready(interest)
             }
 
             /// Waits until there is something to read, or the end. Cancel safe.
@@ -44,7 +44,7 @@ macro_rules! waits_for_readiness {
                 interest: $crate::driver::Interest,
                 operation: impl FnMut() -> std::io::Result<R>,
             ) -> std::io::Result<R> {
-                self.io.registration().try_io(interest, operation)
+                self.io.try_io(interest, operation)
             }
         }
 
@@ -195,7 +195,7 @@ macro_rules! is_a_stream {
                 &self,
                 cx: &mut std::task::Context<'_>,
             ) -> std::task::Poll<std::io::Result<$crate::driver::Ready>> {
-                self.io.registration().poll_ready(cx, $crate::drive::io::Direction::Read)
+                self.io.poll_ready(cx, $crate::drive::io::Direction::Read)
             }
 
             /// Ready when there is room to write, or no use in it; nothing is given. One task at a time, as
@@ -207,7 +207,7 @@ macro_rules! is_a_stream {
                 &self,
                 cx: &mut std::task::Context<'_>,
             ) -> std::task::Poll<std::io::Result<$crate::driver::Ready>> {
-                self.io.registration().poll_ready(cx, $crate::drive::io::Direction::Write)
+                self.io.poll_ready(cx, $crate::drive::io::Direction::Write)
             }
 
             /// Borrows the two directions, for code that wants two values.

@@ -14,7 +14,7 @@ where
 {
     pub(crate) fn read(&self, buffer: &mut [u8]) -> impl Future<Output = io::Result<usize>> {
         let most = S::reads(UpTo::bytes(buffer.len()));
-        self.registration().transfer(Direction::Read, most, move || self.file().read(buffer))
+        self.transfer(Direction::Read, most, move |mut file| file.read(buffer))
     }
 
     pub(crate) fn read_vectored(
@@ -22,20 +22,20 @@ where
         buffers: &mut [IoSliceMut<'_>],
     ) -> impl Future<Output = io::Result<usize>> {
         let most = S::reads(UpTo::room(buffers));
-        self.registration().transfer(Direction::Read, most, move || self.file().read_vectored(buffers))
+        self.transfer(Direction::Read, most, move |mut file| file.read_vectored(buffers))
     }
 
     pub(crate) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.registration().try_io(Direction::Read.interest(), move || self.file().read(buffer))
+        self.try_io(Direction::Read.interest(), move || self.file().read(buffer))
     }
 
     pub(crate) fn try_read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        self.registration().try_io(Direction::Read.interest(), move || self.file().read_vectored(buffers))
+        self.try_io(Direction::Read.interest(), move || self.file().read_vectored(buffers))
     }
 
     pub(crate) fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let most = S::reads(UpTo::bytes(buffer.len()));
-        self.registration().poll_move(cx, Direction::Read, most, move || self.file().read(buffer))
+        self.poll_move(cx, Direction::Read, most, move || self.file().read(buffer))
     }
 
     pub(crate) fn poll_read_vectored(
@@ -44,7 +44,7 @@ where
         buffers: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
         let most = S::reads(UpTo::room(buffers));
-        self.registration().poll_move(cx, Direction::Read, most, move || self.file().read_vectored(buffers))
+        self.poll_move(cx, Direction::Read, most, move || self.file().read_vectored(buffers))
     }
 }
 
@@ -54,18 +54,18 @@ where
 {
     pub(crate) fn write(&self, bytes: &[u8]) -> impl Future<Output = io::Result<usize>> {
         let most = UpTo::bytes(bytes.len());
-        self.registration().transfer(Direction::Write, most, move || self.file().write(bytes))
+        self.transfer(Direction::Write, most, move |mut file| file.write(bytes))
     }
 
     pub(crate) fn write_vectored(&self, buffers: &[IoSlice<'_>]) -> impl Future<Output = io::Result<usize>> {
         let most = UpTo::all(buffers);
-        self.registration().transfer(Direction::Write, most, move || self.file().write_vectored(buffers))
+        self.transfer(Direction::Write, most, move |mut file| file.write_vectored(buffers))
     }
 
     pub(crate) fn write_all(&self, mut bytes: &[u8]) -> impl Future<Output = io::Result<()>> {
-        self.registration().transfer_all(Direction::Write, move || {
+        self.transfer_all(Direction::Write, move |mut file| {
             let part = UpTo::at_once(bytes);
-            let count = if part.is_empty() { 0 } else { self.file().write(part)? };
+            let count = if part.is_empty() { 0 } else { file.write(part)? };
             bytes = &bytes[count..];
             match count {
                 _ if bytes.is_empty() => Ok(Part::Last),
@@ -76,16 +76,16 @@ where
     }
 
     pub(crate) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
-        self.registration().try_io(Direction::Write.interest(), move || self.file().write(bytes))
+        self.try_io(Direction::Write.interest(), move || self.file().write(bytes))
     }
 
     pub(crate) fn try_write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.registration().try_io(Direction::Write.interest(), move || self.file().write_vectored(buffers))
+        self.try_io(Direction::Write.interest(), move || self.file().write_vectored(buffers))
     }
 
     pub(crate) fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let most = UpTo::bytes(bytes.len());
-        self.registration().poll_move(cx, Direction::Write, most, move || self.file().write(bytes))
+        self.poll_move(cx, Direction::Write, most, move || self.file().write(bytes))
     }
 
     pub(crate) fn poll_write_vectored(
@@ -94,6 +94,6 @@ where
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let most = UpTo::all(buffers);
-        self.registration().poll_move(cx, Direction::Write, most, move || self.file().write_vectored(buffers))
+        self.poll_move(cx, Direction::Write, most, move || self.file().write_vectored(buffers))
     }
 }

@@ -70,7 +70,7 @@ impl UdpSocket {
     /// # Errors
     /// What the system says; `ConnectionRefused` may tell of an earlier datagram.
     pub async fn send(&self, bytes: &[u8]) -> io::Result<usize> {
-        self.io.registration().io(Direction::Write, || self.io.file().send(bytes)).await
+        self.io.io(Direction::Write, || self.io.file().send(bytes)).await
     }
 
     /// Sends a datagram to the first of `to`'s addresses. Cancel safe: it is sent or not.
@@ -82,7 +82,7 @@ impl UdpSocket {
         let Some(to) = to.first() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no address to send to"));
         };
-        self.io.registration().io(Direction::Write, || self.io.file().send_to(bytes, to)).await
+        self.io.io(Direction::Write, || self.io.file().send_to(bytes, to)).await
     }
 
     /// Receives a datagram; what does not fit into `buffer` is lost. Cancel safe: if it was not completed, none was taken.
@@ -90,7 +90,7 @@ impl UdpSocket {
     /// # Errors
     /// What the system says; `ConnectionRefused` if a datagram sent before found nobody.
     pub async fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.io.registration().io(Direction::Read, || self.io.file().recv(buffer)).await
+        self.io.io(Direction::Read, || self.io.file().recv(buffer)).await
     }
 
     /// Receives a datagram, and says from where. Cancel safe, as [`recv`](Self::recv).
@@ -98,7 +98,7 @@ impl UdpSocket {
     /// # Errors
     /// As [`recv`](Self::recv).
     pub async fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.io.registration().io(Direction::Read, || self.io.file().recv_from(buffer)).await
+        self.io.io(Direction::Read, || self.io.file().recv_from(buffer)).await
     }
 
     /// Looks at the next datagram from the connected address, without taking it. Cancel safe.
@@ -106,7 +106,7 @@ impl UdpSocket {
     /// # Errors
     /// As [`recv`](Self::recv).
     pub async fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.io.registration().io(Direction::Read, || self.io.file().peek(buffer)).await
+        self.io.io(Direction::Read, || self.io.file().peek(buffer)).await
     }
 
     /// Looks at the next datagram without taking it. Cancel safe.
@@ -114,7 +114,7 @@ impl UdpSocket {
     /// # Errors
     /// As [`recv`](Self::recv).
     pub async fn peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.io.registration().io(Direction::Read, || self.io.file().peek_from(buffer)).await
+        self.io.io(Direction::Read, || self.io.file().peek_from(buffer)).await
     }
 
     /// [`send`](Self::send) without waiting.
@@ -173,7 +173,7 @@ impl UdpSocket {
         bytes: &[u8],
         to: SocketAddr,
     ) -> Poll<io::Result<usize>> {
-        self.io.registration().poll_io(cx, Direction::Write, || self.io.file().send_to(bytes, to))
+        self.io.poll_io(cx, Direction::Write, || self.io.file().send_to(bytes, to))
     }
 
     /// [`recv_from`](Self::recv_from) for hand-written futures. One task at a time, as [`poll_send_to`](Self::poll_send_to).
@@ -185,7 +185,7 @@ impl UdpSocket {
         cx: &mut Context<'_>,
         buffer: &mut [u8],
     ) -> Poll<io::Result<(usize, SocketAddr)>> {
-        self.io.registration().poll_io(cx, Direction::Read, || self.io.file().recv_from(buffer))
+        self.io.poll_io(cx, Direction::Read, || self.io.file().recv_from(buffer))
     }
 
     /// The address on this side.

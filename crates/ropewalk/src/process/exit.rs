@@ -85,7 +85,7 @@ impl Pidfd {
                 Ok(())
             }
         };
-        let _gone = self.0.registration().io(Direction::Read, look).await;
+        let _gone = self.0.io(Direction::Read, look).await;
         own.ok_or(DriverGone)
     }
 }

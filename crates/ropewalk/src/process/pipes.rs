@@ -35,7 +35,7 @@ impl End {
         mut operation: impl FnMut(BorrowedFd<'_>) -> rustix::io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         let end = self.open()?;
-        end.registration().poll_move(cx, direction, most, || Ok(operation(end.file().as_fd())?))
+        end.poll_move(cx, direction, most, || Ok(operation(end.file().as_fd())?))
     }
 
     /// As it was before: it blocks, and no driver knows it.

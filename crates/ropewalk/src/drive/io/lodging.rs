@@ -3,7 +3,7 @@
 
 use super::contract::Interest;
 use super::readiness::Direction;
-use super::registration::Registration;
+use super::registration::Moored;
 use crate::runtime::Shared;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::io;
@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(1);
 pub(crate) enum Lodging<'a> {
     /// There is nothing to look for.
     Quiet,
-    Watched(Registration, BorrowedFd<'a>),
+    Watched(Moored<BorrowedFd<'a>>),
     /// The driver is no file, or was refused.
     Unwatched,
 }
@@ -25,8 +25,8 @@ pub(crate) enum Lodging<'a> {
 impl<'a> Lodging<'a> {
     pub(super) fn new(driver: Option<BorrowedFd<'a>>, host: &Shared) -> Self {
         let Some(driver) = driver else { return Self::Unwatched };
-        match Registration::new_in(host, driver, Interest::READABLE) {
-            Ok(registration) => Self::Watched(registration, driver),
+        match Moored::new_in(host, driver, Interest::READABLE) {
+            Ok(driver) => Self::Watched(driver),
             Err(_) => Self::Unwatched,
         }
     }
@@ -41,8 +41,8 @@ impl<'a> Lodging<'a> {
 
     /// Ready when there are events.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
-        let Self::Watched(registration, driver) = self else { return Poll::Pending };
-        registration.poll_io(cx, Direction::Read, || look(*driver)).map(drop)
+        let Self::Watched(driver) = self else { return Poll::Pending };
+        driver.poll_io(cx, Direction::Read, || look(*driver.file())).map(drop)
     }
 }
 

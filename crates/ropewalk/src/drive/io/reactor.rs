@@ -113,14 +113,22 @@ impl Reactor {
     }
 
     #[inline]
-    pub(super) fn readiness(&self, token: Token) -> &Readiness {
-        self.registry.get(token).expect("a registration has its slot until it is dropped")
+    pub(super) fn readiness(&self, index: u32) -> &Readiness {
+        self.registry.at(index as usize).expect("a registration has its slot until it is dropped")
     }
 
-    /// It was found not to be ready.
+    /// It was found not to be ready. `which`: the source and its token.
     #[inline]
-    pub(super) fn rearm(&self, source: IoSource<'_>, token: Token, interest: Interest) -> io::Result<()> {
-        if self.needs_rearm { self.driver.rearm(source, token, interest) } else { Ok(()) }
+    pub(super) fn rearm<'a>(
+        &self,
+        which: impl FnOnce() -> (IoSource<'a>, Token),
+        interest: Interest,
+    ) -> io::Result<()> {
+        if !self.needs_rearm {
+            return Ok(());
+        }
+        let (source, token) = which();
+        self.driver.rearm(source, token, interest)
     }
 
     /// The runtime goes down: who waits, and who comes later, gets an error.

@@ -1,7 +1,7 @@
 //! One file at one runtime's driver: waiting until it is ready, and trying again.
 //!
-//! * **I1** The file is open for as long as it is registered: who owns a [`Registration`] drops it before the file.
-//!   [`Moored`] does so by the order of its fields, and borrows nothing: if it is forgotten, so is the file.
+//! * **I1** The file is open for as long as it is registered: a [`Moored`] ends the registration before it drops the file or
+//!   gives it back. If it is forgotten, so is the file.
 //! * **I2** An [`Operation`] is pinned, also as one of [`Parts`]: its address is its name among those who wait, and it is not
 //!   there any more when it is gone.
 
@@ -20,60 +20,105 @@ use ropewalk_core::budget::poll_proceed;
 use std::future::Future;
 use std::io;
 use std::marker::PhantomPinned;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsFd, AsRawFd};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-/// A file that is registered at a runtime's driver: once, for both directions, until this is dropped.
+/// A file that is registered at a runtime's driver: once, for both directions, until this is dropped. It is small, for servers
+/// have many: its token is the number of its place, and the generation that is there.
 #[derive(Debug)]
-pub(crate) struct Registration {
+pub(crate) struct Moored<T: AsFd> {
     reactor: Arc<Reactor>,
-    token: Token,
-    file: RawFd,
+    index: u32,
+    file: T,
 }
 
-impl Registration {
+impl<S: Stream> Moored<S> {
+    /// Registers a stream, which must not block, at the runtime this is called in.
+    pub(crate) fn stream(file: S) -> io::Result<Self> {
+        Self::new(file, S::INTEREST)
+    }
+}
+
+impl<T: AsFd> Moored<T> {
     /// Registers at the runtime this is called in, or the default one. The file must not block. It counts as ready until an
     /// operation says otherwise: the first attempt is made at once.
     ///
     /// # Errors
     /// What the system says (`EPERM`: such a file is always ready), or that the runtime was shut down.
-    pub(crate) fn new(file: BorrowedFd<'_>, interest: Interest) -> io::Result<Self> {
+    pub(crate) fn new(file: T, interest: Interest) -> io::Result<Self> {
+        let mut file = Some(file);
+        let mut new = |runtime: &Shared| Self::new_in(runtime, file.take().expect("once"), interest);
         let here = context::with_worker(|worker| {
             let worker = worker.filter(|_| !context::has_entered())?;
-            Some(Self::new_in(&worker.pool.runtime, file, interest))
+            Some(new(&worker.pool.runtime))
         });
-        here.unwrap_or_else(|| Self::new_in(&Handle::current().shared, file, interest))
+        here.unwrap_or_else(|| new(&Handle::current().shared))
     }
 
-    pub(super) fn new_in(runtime: &Shared, file: BorrowedFd<'_>, interest: Interest) -> io::Result<Self> {
+    pub(super) fn new_in(runtime: &Shared, file: T, interest: Interest) -> io::Result<Self> {
         Self::new_at(&runtime.io.reactor()?, file, interest, || runtime.watch_begins())
     }
 
-    /// Registers where `self` is: no need to ask which runtime this is.
-    pub(crate) fn beside(&self, file: BorrowedFd<'_>, interest: Interest) -> io::Result<Self> {
-        Self::new_at(&self.reactor, file, interest, || ()) // `self` is watched already
+    /// Registers a stream where `self` is: no need to ask which runtime this is.
+    pub(crate) fn beside<S: Stream>(&self, file: S) -> io::Result<Moored<S>> {
+        Moored::new_at(&self.reactor, file, S::INTEREST, || ()) // `self` is watched already
     }
 
     fn new_at(
         reactor: &Arc<Reactor>,
-        file: BorrowedFd<'_>,
+        file: T,
         interest: Interest,
         begins: impl FnOnce(),
     ) -> io::Result<Self> {
-        let token = reactor.register(IoSource::new(file), interest, begins)?;
-        Ok(Self { reactor: reactor.clone(), token, file: file.as_raw_fd() })
+        let token = reactor.register(IoSource::new(file.as_fd()), interest, begins)?;
+        Ok(Self { reactor: reactor.clone(), index: token.index() as u32, file })
+    }
+
+    pub(crate) fn file(&self) -> &T {
+        &self.file
+    }
+
+    /// Ends the registration, and gives the file back.
+    pub(crate) fn into_file(self) -> T {
+        self.end();
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: neither is used or dropped again, for `this` is not.
+        unsafe {
+            std::ptr::drop_in_place(&mut this.reactor);
+            std::ptr::read(&this.file)
+        }
+    }
+
+    fn end(&self) {
+        self.reactor.deregister(self.source(), self.token());
+    }
+
+    /// A buffer to read into, lent by its runtime.
+    pub(crate) fn spare(&self) -> Spare {
+        self.reactor.spare()
+    }
+
+    /// The ring, if that is its driver.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn uring(&self) -> Option<&Arc<Uring>> {
+        self.reactor.files()
     }
 
     #[inline]
     fn readiness(&self) -> &Readiness {
-        self.reactor.readiness(self.token)
+        self.reactor.readiness(self.index)
+    }
+
+    /// The generation is that of this registration until it ends.
+    fn token(&self) -> Token {
+        Token::new(self.index, self.readiness().look().generation())
     }
 
     fn source(&self) -> IoSource<'_> {
-        // SAFETY: the file is open while it is registered (I1).
-        IoSource::new(unsafe { BorrowedFd::borrow_raw(self.file) })
+        IoSource::new(self.file.as_fd())
     }
 
     /// Whether there is a driver to wait for.
@@ -93,9 +138,9 @@ impl Registration {
         if !self.readiness().clear(seen, interest, would_block) {
             return Ok(());
         }
-        let armed = self.reactor.rearm(self.source(), self.token, interest);
+        let armed = self.reactor.rearm(|| (self.source(), self.token()), interest);
         if armed.is_err() {
-            self.readiness().event(self.token.generation(), Ready::READABLE | Ready::WRITABLE);
+            self.readiness().event(self.token().generation(), Ready::READABLE | Ready::WRITABLE);
         }
         armed
     }
@@ -166,7 +211,7 @@ impl Registration {
 
     fn note(&self, interest: Interest) {
         let reason = if interest.is_readable() { Reason::Input } else { Reason::Output };
-        blocked::note(reason, self.file as usize);
+        blocked::note(reason, self.file.as_fd().as_raw_fd() as usize);
     }
 
     /// Tries `operation` until it does not block, waiting in between in the slot of `direction`.
@@ -223,7 +268,7 @@ impl Registration {
     /// # Errors
     /// The runtime it is registered at was shut down.
     pub(crate) fn ready(&self, interest: Interest) -> impl Future<Output = io::Result<Ready>> {
-        Operation::new(self, interest, Whole, move |seen: Snapshot| Ok(seen.ready().of(interest)))
+        Operation::new(self, interest, Whole, move |_: &T, seen: Snapshot| Ok(seen.ready().of(interest)))
     }
 
     /// Tries `operation` until it does not block. Any number may wait.
@@ -246,7 +291,7 @@ impl Registration {
         interest: Interest,
         mut operation: impl FnMut() -> io::Result<R>,
     ) -> impl Future<Output = io::Result<R>> {
-        Operation::new(self, interest, Whole, move |_| operation())
+        Operation::new(self, interest, Whole, move |_: &T, _| operation())
     }
 
     /// [`poll_move`](Self::poll_move) for any number of waiters.
@@ -254,9 +299,9 @@ impl Registration {
         &self,
         direction: Direction,
         most: UpTo,
-        mut operation: impl FnMut() -> io::Result<usize>,
+        mut operation: impl FnMut(&T) -> io::Result<usize>,
     ) -> impl Future<Output = io::Result<usize>> {
-        Operation::new(self, direction.interest(), most, move |_| operation())
+        Operation::new(self, direction.interest(), most, move |file: &T, _| operation(file))
     }
 
     /// Moves all of something, a part at a time, until `operation` says that it was the last. Each is paid for: who finds that
@@ -264,17 +309,17 @@ impl Registration {
     pub(crate) fn transfer_all(
         &self,
         direction: Direction,
-        mut operation: impl FnMut() -> io::Result<Part>,
+        mut operation: impl FnMut(&T) -> io::Result<Part>,
     ) -> impl Future<Output = io::Result<()>> {
-        Parts(Operation::new(self, direction.interest(), InParts, move |_| operation()))
+        Parts(Operation::new(self, direction.interest(), InParts, move |file: &T, _| operation(file)))
     }
 }
 
 /// An operation that is tried until it does not block. Written by hand because it is what most tasks of a server consist of.
 /// When it is done, it can be polled for another one.
 #[repr(align(8))] // for its name
-struct Operation<'a, F, E> {
-    registration: &'a Registration,
+struct Operation<'a, T: AsFd, F, E> {
+    io: &'a Moored<T>,
     operation: F,
     extent: E,
     interest: Interest,
@@ -283,9 +328,9 @@ struct Operation<'a, F, E> {
     _pinned: PhantomPinned,
 }
 
-impl<'a, F, E> Operation<'a, F, E> {
-    fn new(registration: &'a Registration, interest: Interest, extent: E, operation: F) -> Self {
-        Self { registration, operation, extent, interest, waits: false, _pinned: PhantomPinned }
+impl<'a, T: AsFd, F, E> Operation<'a, T, F, E> {
+    fn new(io: &'a Moored<T>, interest: Interest, extent: E, operation: F) -> Self {
+        Self { io, operation, extent, interest, waits: false, _pinned: PhantomPinned }
     }
 
     fn who(&self) -> Who {
@@ -293,33 +338,37 @@ impl<'a, F, E> Operation<'a, F, E> {
     }
 }
 
-impl<R, F: FnMut(Snapshot) -> io::Result<R>, E: Extent<R>> Future for Operation<'_, F, E> {
+impl<R, T: AsFd, F, E> Future for Operation<'_, T, F, E>
+where
+    F: FnMut(&T, Snapshot) -> io::Result<R>,
+    E: Extent<R>,
+{
     type Output = io::Result<R>;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // SAFETY: it is not moved out of here (I2).
         let this = unsafe { self.get_unchecked_mut() };
-        let (registration, interest) = (this.registration, this.interest);
+        let (io, interest) = (this.io, this.interest);
         if let Some(nothing) = this.extent.is_nothing() {
             return Poll::Ready(Ok(nothing));
         }
         ready!(poll_proceed(cx)); // who finds everything ready lets others run, too
         let mut turns = 0;
         loop {
-            let mut seen = registration.readiness().look();
+            let mut seen = io.readiness().look();
             if !seen.settles(interest) {
                 this.waits = true;
-                match registration.readiness().poll(cx, this.who()) {
+                match io.readiness().poll(cx, this.who()) {
                     Poll::Ready(now) => seen = now,
                     Poll::Pending => {
-                        registration.note(interest);
+                        io.note(interest);
                         return Poll::Pending;
                     }
                 }
             }
             ready!(poll_go_on(&mut turns, cx));
-            let attempt = registration.attempt(seen, interest, this.extent, &mut || (this.operation)(seen));
+            let attempt = io.attempt(seen, interest, this.extent, &mut || (this.operation)(&io.file, seen));
             if let Some(done) = attempt.transpose() {
                 return Poll::Ready(done);
             }
@@ -327,11 +376,11 @@ impl<R, F: FnMut(Snapshot) -> io::Result<R>, E: Extent<R>> Future for Operation<
     }
 }
 
-impl<F, E> Drop for Operation<'_, F, E> {
+impl<T: AsFd, F, E> Drop for Operation<'_, T, F, E> {
     #[inline]
     fn drop(&mut self) {
         if self.waits {
-            self.registration.readiness().forget(self.who());
+            self.io.readiness().forget(self.who());
         }
     }
 }
@@ -359,62 +408,9 @@ fn poll_go_on(turns: &mut u32, cx: &mut Context<'_>) -> Poll<()> {
     if *turns > 1 { poll_proceed(cx) } else { Poll::Ready(()) }
 }
 
-impl Drop for Registration {
+impl<T: AsFd> Drop for Moored<T> {
     fn drop(&mut self) {
-        self.reactor.deregister(self.source(), self.token);
-    }
-}
-
-/// A file and its registration.
-#[derive(Debug)]
-pub(crate) struct Moored<T: 'static> {
-    // Dropped first (I1).
-    registration: Registration,
-    file: T,
-}
-
-impl<S: Stream> Moored<S> {
-    /// Registers a stream, which must not block, at the runtime this is called in.
-    pub(crate) fn stream(file: S) -> io::Result<Self> {
-        Self::new(file, S::INTEREST)
-    }
-}
-
-impl<T: AsFd> Moored<T> {
-    /// Registers `file`, which must not block, at the runtime this is called in.
-    pub(crate) fn new(file: T, interest: Interest) -> io::Result<Self> {
-        let registration = Registration::new(file.as_fd(), interest)?;
-        Ok(Self { registration, file })
-    }
-
-    /// Registers a stream where this file is.
-    pub(crate) fn beside<S: Stream>(&self, file: S) -> io::Result<Moored<S>> {
-        let registration = self.registration.beside(file.as_fd(), S::INTEREST)?;
-        Ok(Moored { registration, file })
-    }
-
-    /// A buffer to read into, lent by its runtime.
-    pub(crate) fn spare(&self) -> Spare {
-        self.registration.reactor.spare()
-    }
-
-    /// The ring, if that is its driver.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn uring(&self) -> Option<&Arc<Uring>> {
-        self.registration.reactor.files()
-    }
-
-    pub(crate) fn file(&self) -> &T {
-        &self.file
-    }
-
-    pub(crate) fn registration(&self) -> &Registration {
-        &self.registration
-    }
-
-    /// Ends the registration, and gives the file back.
-    pub(crate) fn into_file(self) -> T {
-        self.file
+        self.end();
     }
 }
 
@@ -443,7 +439,7 @@ mod tests {
             let left = Moored::new(left, Interest::BOTH).unwrap();
             let other = crate::spawn(async {});
             let mut parts = 0;
-            let all = left.registration().transfer_all(Direction::Write, || {
+            let all = left.transfer_all(Direction::Write, |_| {
                 parts += 1;
                 assert!(parts < 1_000_000, "nobody else runs");
                 Ok(if other.is_finished() { Part::Last } else { Part::Full })
@@ -457,11 +453,11 @@ mod tests {
     #[test]
     fn a_connection_is_small() {
         assert!(size_of::<Readiness>() <= 48, "{}", size_of::<Readiness>());
-        assert!(size_of::<TcpStream>() <= 32, "{}", size_of::<TcpStream>());
+        assert!(size_of::<TcpStream>() <= 16, "{}", size_of::<TcpStream>());
         fn size_of_output<A, F>(_: fn(A) -> F) -> usize {
             size_of::<F>()
         }
         let future = size_of_output(echo) - 1024;
-        assert!(future <= 136, "{future}");
+        assert!(future <= 88, "{future}");
     }
 }

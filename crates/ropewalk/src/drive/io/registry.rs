@@ -66,9 +66,15 @@ impl Registry {
         }
     }
 
+    /// Where a token belongs; what is there may have another generation.
     #[inline]
     pub(super) fn get(&self, token: Token) -> Option<&Readiness> {
-        let (page, offset) = place(token.index());
+        self.at(token.index())
+    }
+
+    #[inline]
+    pub(super) fn at(&self, index: usize) -> Option<&Readiness> {
+        let (page, offset) = place(index);
         self.pages.get(page)?.get()?.get(offset)
     }
 

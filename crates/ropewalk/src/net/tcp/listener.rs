@@ -74,7 +74,7 @@ impl TcpListener {
     /// # Errors
     /// `WouldBlock` if none waits; else as [`accept`](Self::accept).
     pub fn try_accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
-        let (stream, from) = self.io.registration().try_io(Interest::READABLE, || accept(self.io.file()))?;
+        let (stream, from) = self.io.try_io(Interest::READABLE, || accept(self.io.file()))?;
         Ok((TcpStream { io: self.io.beside(stream)? }, from))
     }
 
@@ -97,7 +97,7 @@ impl TcpListener {
     /// # Errors
     /// As [`accept`](Self::accept).
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
-        let accepted = self.io.registration().poll_io(cx, Direction::Read, || accept(self.io.file()));
+        let accepted = self.io.poll_io(cx, Direction::Read, || accept(self.io.file()));
         let (stream, from) = ready!(accepted)?;
         Poll::Ready(Ok((TcpStream { io: self.io.beside(stream)? }, from)))
     }

@@ -57,7 +57,7 @@ impl TcpStream {
     pub(super) async fn connected(stream: net::TcpStream, to: SocketAddr) -> io::Result<Self> {
         let stream = Self { io: Moored::stream(stream)? };
         let file = stream.io.file();
-        let there = stream.io.registration().io(Direction::Write, || match file.take_error()? {
+        let there = stream.io.io(Direction::Write, || match file.take_error()? {
             Some(error) => Err(error),
             None => match file.peer_addr() {
                 Err(error) if error.kind() == io::ErrorKind::NotConnected => {
@@ -90,7 +90,7 @@ impl TcpStream {
     /// # Errors
     /// As [`read`](Self::read).
     pub async fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.io.registration().io(Direction::Read, || self.io.file().peek(buffer)).await
+        self.io.io(Direction::Read, || self.io.file().peek(buffer)).await
     }
 
     /// The address on this side.

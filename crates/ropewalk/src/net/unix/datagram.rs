@@ -142,7 +142,7 @@ impl UnixDatagram {
                 }
                 sent => sent.map(Some),
             };
-        self.io.registration().io(Direction::Write, attempt).await
+        self.io.io(Direction::Write, attempt).await
     }
 
     /// Sends a message to the socket at `path`. Cancel safe: it is sent or not. If there is no room at that socket, it is
@@ -190,7 +190,7 @@ impl UnixDatagram {
         poll_fn(poll_proceed).await;
         let mut rest = FIRST_REST;
         loop {
-            self.io.registration().check()?;
+            self.io.check()?;
             match SockRef::from(self.io.file()).send_to(bytes, to) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(rest).await,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -205,7 +205,7 @@ impl UnixDatagram {
     /// # Errors
     /// What the system says.
     pub async fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.io.registration().io(Direction::Read, || self.io.file().recv(buffer)).await
+        self.io.io(Direction::Read, || self.io.file().recv(buffer)).await
     }
 
     /// Receives a message, and says from where. Cancel safe, as [`recv`](Self::recv).
@@ -213,7 +213,7 @@ impl UnixDatagram {
     /// # Errors
     /// What the system says.
     pub async fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.io.registration().io(Direction::Read, || self.io.file().recv_from(buffer)).await
+        self.io.io(Direction::Read, || self.io.file().recv_from(buffer)).await
     }
 
     /// [`send`](Self::send) without waiting.

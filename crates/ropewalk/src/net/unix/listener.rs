@@ -78,7 +78,7 @@ impl UnixListener {
     /// # Errors
     /// `WouldBlock` if none waits; else as [`accept`](Self::accept).
     pub fn try_accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
-        let (stream, from) = self.io.registration().try_io(Interest::READABLE, || accept(self.io.file()))?;
+        let (stream, from) = self.io.try_io(Interest::READABLE, || accept(self.io.file()))?;
         Ok((UnixStream { io: self.io.beside(stream)? }, from))
     }
 
@@ -103,7 +103,7 @@ impl UnixListener {
     /// # Errors
     /// As [`accept`](Self::accept).
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(UnixStream, SocketAddr)>> {
-        let accepted = self.io.registration().poll_io(cx, Direction::Read, || accept(self.io.file()));
+        let accepted = self.io.poll_io(cx, Direction::Read, || accept(self.io.file()));
         let (stream, from) = ready!(accepted)?;
         Poll::Ready(Ok((UnixStream { io: self.io.beside(stream)? }, from)))
     }
