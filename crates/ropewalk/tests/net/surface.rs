@@ -36,11 +36,12 @@ fn number(error: &io::Error) -> Option<i32> {
 #[test]
 fn an_error_with_a_name_keeps_its_number() {
     everywhere(|| async {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let address = listener.local_addr()?;
+        // It keeps others from getting its address, and does not listen.
+        let deaf = TcpSocket::new_v4()?;
+        deaf.bind("127.0.0.1:0".parse().unwrap())?;
+        let address = deaf.local_addr()?;
         let error = TcpListener::bind(address).await.unwrap_err();
         assert_eq!(number(&error), Some(libc::EADDRINUSE), "{error}");
-        drop(listener);
         let error = TcpStream::connect(address).await.unwrap_err();
         assert_eq!(number(&error), Some(libc::ECONNREFUSED), "{error}");
         let error = TcpStream::connect(&[address, address][..]).await.unwrap_err();
