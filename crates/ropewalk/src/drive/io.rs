@@ -26,6 +26,7 @@ mod extent;
 #[cfg(any(target_vendor = "apple", target_os = "freebsd"))]
 mod kqueue;
 mod lodging;
+mod operation;
 mod poll;
 mod reactor;
 mod readiness;

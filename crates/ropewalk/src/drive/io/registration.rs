@@ -2,11 +2,10 @@
 //!
 //! * **I1** The file is open for as long as it is registered: a [`Moored`] ends the registration before it drops the file or
 //!   gives it back. If it is forgotten, so is the file.
-//! * **I2** An [`Operation`] is pinned, also as one of [`Parts`]: its address is its name among those who wait, and it is not
-//!   there any more when it is gone.
 
 use super::contract::{Interest, IoSource, Ready, Token};
 use super::extent::{Extent, InParts, Part, Stream, UpTo, Whole};
+use super::operation::{Operation, Parts, poll_go_on};
 use super::reactor::{Reactor, over};
 use super::readiness::{Direction, Readiness, Snapshot};
 use super::spare::Spare;
@@ -19,10 +18,8 @@ use ropewalk_core::blocked::{self, Reason};
 use ropewalk_core::budget::poll_proceed;
 use std::future::Future;
 use std::io;
-use std::marker::PhantomPinned;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
@@ -108,7 +105,7 @@ impl<T: AsFd> Moored<T> {
     }
 
     #[inline]
-    fn readiness(&self) -> &Readiness {
+    pub(super) fn readiness(&self) -> &Readiness {
         self.reactor.readiness(self.index)
     }
 
@@ -150,7 +147,7 @@ impl<T: AsFd> Moored<T> {
     /// If less was moved than could have been, the stream is used up, unless something urgent is there. The tick of `seen` is
     /// from before the operation: what came since is not forgotten. A stream that is closed stays readable to its end.
     #[inline]
-    fn attempt<R, E: Extent<R>>(
+    pub(super) fn attempt<R, E: Extent<R>>(
         &self,
         seen: Snapshot,
         interest: Interest,
@@ -209,7 +206,7 @@ impl<T: AsFd> Moored<T> {
         seen
     }
 
-    fn note(&self, interest: Interest) {
+    pub(super) fn note(&self, interest: Interest) {
         let reason = if interest.is_readable() { Reason::Input } else { Reason::Output };
         blocked::note(reason, self.file.as_fd().as_raw_fd() as usize);
     }
@@ -313,99 +310,6 @@ impl<T: AsFd> Moored<T> {
     ) -> impl Future<Output = io::Result<()>> {
         Parts(Operation::new(self, direction.interest(), InParts, move |file: &T, _| operation(file)))
     }
-}
-
-/// An operation that is tried until it does not block. Written by hand because it is what most tasks of a server consist of.
-/// When it is done, it can be polled for another one.
-#[repr(align(8))] // for its name
-struct Operation<'a, T: AsFd, F, E> {
-    io: &'a Moored<T>,
-    operation: F,
-    extent: E,
-    interest: Interest,
-    /// It may be in the list of those who wait.
-    waits: bool,
-    _pinned: PhantomPinned,
-}
-
-impl<'a, T: AsFd, F, E> Operation<'a, T, F, E> {
-    fn new(io: &'a Moored<T>, interest: Interest, extent: E, operation: F) -> Self {
-        Self { io, operation, extent, interest, waits: false, _pinned: PhantomPinned }
-    }
-
-    fn who(&self) -> Who {
-        Who::at(self, self.interest)
-    }
-}
-
-impl<R, T: AsFd, F, E> Future for Operation<'_, T, F, E>
-where
-    F: FnMut(&T, Snapshot) -> io::Result<R>,
-    E: Extent<R>,
-{
-    type Output = io::Result<R>;
-
-    #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // SAFETY: it is not moved out of here (I2).
-        let this = unsafe { self.get_unchecked_mut() };
-        let (io, interest) = (this.io, this.interest);
-        if let Some(nothing) = this.extent.is_nothing() {
-            return Poll::Ready(Ok(nothing));
-        }
-        ready!(poll_proceed(cx)); // who finds everything ready lets others run, too
-        let mut turns = 0;
-        loop {
-            let mut seen = io.readiness().look();
-            if !seen.settles(interest) {
-                this.waits = true;
-                match io.readiness().poll(cx, this.who()) {
-                    Poll::Ready(now) => seen = now,
-                    Poll::Pending => {
-                        io.note(interest);
-                        return Poll::Pending;
-                    }
-                }
-            }
-            ready!(poll_go_on(&mut turns, cx));
-            let attempt = io.attempt(seen, interest, this.extent, &mut || (this.operation)(&io.file, seen));
-            if let Some(done) = attempt.transpose() {
-                return Poll::Ready(done);
-            }
-        }
-    }
-}
-
-impl<T: AsFd, F, E> Drop for Operation<'_, T, F, E> {
-    #[inline]
-    fn drop(&mut self) {
-        if self.waits {
-            self.io.readiness().forget(self.who());
-        }
-    }
-}
-
-/// An operation that is repeated until all is moved (I2).
-struct Parts<O>(O);
-
-impl<O: Future<Output = io::Result<Part>>> Future for Parts<O> {
-    type Output = io::Result<()>;
-
-    #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // SAFETY: it is pinned with the future (I2).
-        let mut part = unsafe { self.map_unchecked_mut(|this| &mut this.0) };
-        while ready!(part.as_mut().poll(cx))? != Part::Last {}
-        Poll::Ready(Ok(()))
-    }
-}
-
-/// Who is told again and again that it is ready, and finds that it is not, lets others run: every turn but the first, which was
-/// paid for, asks the budget.
-#[inline]
-fn poll_go_on(turns: &mut u32, cx: &mut Context<'_>) -> Poll<()> {
-    *turns += 1;
-    if *turns > 1 { poll_proceed(cx) } else { Poll::Ready(()) }
 }
 
 impl<T: AsFd> Drop for Moored<T> {

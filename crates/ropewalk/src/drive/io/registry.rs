@@ -15,11 +15,15 @@ const LARGEST: usize = 1024;
 /// Pages that are smaller than `LARGEST`, and the slots in them.
 const GROWING: usize = (LARGEST / FIRST).trailing_zeros() as usize;
 const IN_GROWING: usize = LARGEST - FIRST;
-const PAGES: usize = 2048;
+/// Pages come in groups, of which there are so many: most runtimes need one.
+const GROUP: usize = 64;
+const GROUPS: usize = 32;
+
+type Page = OnceLock<Box<[Readiness]>>;
 
 #[derive(Debug)]
 pub(super) struct Registry {
-    pages: Box<[OnceLock<Box<[Readiness]>>]>,
+    groups: [OnceLock<Box<[Page; GROUP]>>; GROUPS],
     free: Lock<Free>,
 }
 
@@ -33,7 +37,7 @@ struct Free {
 
 impl Registry {
     pub(super) fn new() -> Self {
-        Self { pages: (0..PAGES).map(|_| OnceLock::new()).collect(), free: Lock::new(Free::default()) }
+        Self { groups: [const { OnceLock::new() }; GROUPS], free: Lock::new(Free::default()) }
     }
 
     /// A slot for a new registration, which counts as ready for anything.
@@ -49,10 +53,12 @@ impl Registry {
             })
         };
         let (page, offset) = place(index as usize);
-        let Some(page) = self.pages.get(page) else {
+        let Some(group) = self.groups.get(page / GROUP) else {
             self.free.lock().never_used -= 1;
             return Err(io::Error::other("too many open files and sockets in one runtime (two million)"));
         };
+        let group = group.get_or_init(|| Box::new([const { OnceLock::new() }; GROUP]));
+        let page = &group[page % GROUP];
         let slots = page.get_or_init(|| (0..size_at(index as usize)).map(|_| Readiness::new()).collect());
         slots[offset].begin(generation, ready);
         Ok(Token::new(index, generation))
@@ -75,12 +81,13 @@ impl Registry {
     #[inline]
     pub(super) fn at(&self, index: usize) -> Option<&Readiness> {
         let (page, offset) = place(index);
-        self.pages.get(page)?.get()?.get(offset)
+        self.groups.get(page / GROUP)?.get()?[page % GROUP].get()?.get(offset)
     }
 
     /// No event will come any more, to anybody.
     pub(super) fn end_all(&self) {
-        for page in self.pages.iter().map_while(OnceLock::get) {
+        let groups = self.groups.iter().map_while(OnceLock::get);
+        for page in groups.flat_map(|group| group.iter().map_while(OnceLock::get)) {
             page.iter().for_each(|slot| slot.end(slot.look().generation()));
         }
     }
