@@ -13,6 +13,8 @@ use std::thread;
 pub enum Peer {
     Ropewalk,
     RopewalkCt,
+    /// With io_uring, and buffers that the driver lends.
+    RopewalkUring,
     TokioMt,
     TokioCt,
     Smol,
@@ -32,9 +34,10 @@ pub enum Peer {
 }
 
 impl Peer {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Ropewalk,
         Self::RopewalkCt,
+        Self::RopewalkUring,
         Self::TokioMt,
         Self::TokioCt,
         Self::Smol,
@@ -56,6 +59,7 @@ impl Peer {
         match self {
             Self::Ropewalk => "ropewalk",
             Self::RopewalkCt => "ropewalk-ct",
+            Self::RopewalkUring => "ropewalk-uring",
             Self::TokioMt => "tokio-mt",
             Self::TokioCt => "tokio-ct",
             Self::Smol => "smol",
@@ -75,7 +79,7 @@ impl Peer {
 
     /// Neither ours nor the floor without a runtime.
     pub fn is_rival(self) -> bool {
-        !matches!(self, Self::Ropewalk | Self::RopewalkCt | Self::Limit)
+        !matches!(self, Self::Ropewalk | Self::RopewalkCt | Self::RopewalkUring | Self::Limit)
     }
 
     /// One of those that no row may be slower than.
@@ -105,6 +109,12 @@ impl FromStr for Peer {
 /// Ropewalk with this many workers; with none, the thread that calls `block_on` drives everything.
 pub fn ropewalk(workers: usize) -> ropewalk::Runtime {
     ropewalk::Runtime::builder().worker_threads(workers).build().expect("ropewalk starts")
+}
+
+/// The same with io_uring.
+pub fn ropewalk_uring(workers: usize) -> ropewalk::Runtime {
+    let builder = ropewalk::Runtime::builder().worker_threads(workers);
+    builder.io_driver(ropewalk::driver::IoDriverKind::IoUring).build().expect("ropewalk starts")
 }
 
 /// Tokio's multi-threaded scheduler.

@@ -4,14 +4,17 @@
 use super::Problem;
 use crate::http_hello;
 use crate::meter::{Meter, Sample, Speed};
-use crate::peers::Peer::{self, Go, Limit, May, Monoio, Ropewalk, RopewalkCt, Smol, TokioCt, TokioMt};
+use crate::peers::Peer::{
+    self, Go, Limit, May, Monoio, Ropewalk, RopewalkCt, RopewalkUring, Smol, TokioCt, TokioMt,
+};
 use crate::service::Cores;
 use crate::tcp_10k::{self, Buffers, Crowd};
 use crate::tcp_echo;
 
-const ECHO_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, TokioMt, TokioCt, Smol, May, Monoio, Go, Limit];
+const ECHO_PEERS: &[Peer] =
+    &[Ropewalk, RopewalkCt, RopewalkUring, TokioMt, TokioCt, Smol, May, Monoio, Go, Limit];
 /// may and Go cannot wait for readiness and read later, as far as their sockets show.
-const READY_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, TokioMt, TokioCt, Smol, Limit];
+const READY_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, RopewalkUring, TokioMt, TokioCt, Smol, Limit];
 /// Who can run hyper, and Go.
 const HTTP_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, TokioMt, TokioCt, Smol, Go];
 

@@ -73,6 +73,9 @@ pub fn serve(peer: Peer, workers: usize, buffers: Buffers) -> Result<(), String>
     match peer {
         Peer::Ropewalk => ropewalk::serve(&peers::ropewalk(workers), service::listen()?),
         Peer::RopewalkCt => ropewalk::serve(&peers::ropewalk(0), service::listen()?),
+        Peer::RopewalkUring => {
+            tcp_echo::ropewalk::serve_lent(&peers::ropewalk_uring(workers), service::listen()?)
+        }
         Peer::TokioMt => tokio::serve(&peers::tokio_mt_io(workers), service::listen()?),
         Peer::TokioCt => tokio::serve(&peers::tokio_ct_io(), service::listen()?),
         Peer::Smol => smol::serve(peers::smol_io(workers), service::listen()?),

@@ -25,3 +25,25 @@ async fn echo(stream: TcpStream) -> io::Result<()> {
         }
     }
 }
+
+/// The same with nothing but what the driver brings: connections that it accepts ahead, pieces in buffers that it lends.
+pub fn serve_lent(runtime: &Runtime, listener: std::net::TcpListener) -> io::Result<()> {
+    runtime.block_on(runtime.spawn(accept_ahead(listener))).map_err(io::Error::other)?
+}
+
+async fn accept_ahead(listener: std::net::TcpListener) -> io::Result<()> {
+    let mut incoming = TcpListener::from_std(listener)?.into_incoming();
+    loop {
+        let stream = incoming.next().await?;
+        stream.set_nodelay(true)?;
+        drop(ropewalk::spawn(echo_lent(stream)));
+    }
+}
+
+async fn echo_lent(stream: TcpStream) -> io::Result<()> {
+    let mut chunks = stream.into_chunks();
+    while let Some(chunk) = chunks.next().await? {
+        chunks.stream().write_all(&chunk).await?;
+    }
+    Ok(())
+}
