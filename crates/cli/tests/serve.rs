@@ -182,6 +182,50 @@ fn http_is_answered_and_idle_connections_end_at_once() {
     assert!(last.starts_with("1 connection, 3 answers, "), "{last}");
 }
 
+/// A frame of HTTP/2.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
+    frame.extend([kind, flags]);
+    frame.extend(stream.to_be_bytes());
+    frame.extend(payload);
+    frame
+}
+
+/// Reads frames up to one of `kind`; its payload. `None`: the connection ended first.
+fn frame_of(kind: u8, mut stream: &TcpStream) -> Option<Vec<u8>> {
+    loop {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).ok()?;
+        let mut payload = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize];
+        stream.read_exact(&mut payload).ok()?;
+        if head[3] == kind {
+            return Some(payload);
+        }
+    }
+}
+
+#[test]
+fn http_2_is_answered_and_told_to_go_away_by_ctrl_c() {
+    let (data, headers, settings, go_away) = (0, 1, 4, 7);
+    let mut server = Server::start_service("http", &["--drain", "60"]);
+    let stream = TcpStream::connect(server.address).unwrap();
+    (&stream).write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
+    (&stream).write_all(&frame(settings, 0, 0, b"")).unwrap();
+    for number in [1, 3] {
+        // GET, http, /, and the authority by its letters; whole, and without a body.
+        let request = frame(headers, 0x4 | 0x1, number, b"\x82\x86\x84\x41\x04here");
+        (&stream).write_all(&request).unwrap();
+        assert_eq!(frame_of(data, &stream).unwrap(), b"hello by HTTP/2.0\n");
+    }
+    server.interrupt();
+    let last = frame_of(go_away, &stream).expect("it says goodbye");
+    assert_eq!(last[4..8], [0; 4], "no error");
+    drop(stream);
+    let (code, last) = server.end();
+    assert_eq!(code, Some(0), "{last}");
+    assert!(last.starts_with("1 connection, 2 answers, "), "{last}");
+}
+
 #[test]
 fn an_http_request_that_never_ends_is_cancelled_in_the_end() {
     let mut server = Server::start_service("http", &["--drain", "0.05"]);

@@ -15,6 +15,9 @@ mod plain;
 #[path = "files/trouble.rs"]
 mod trouble;
 
+use ropewalk::driver::IoDriverKind;
+use ropewalk::fs::File;
+use ropewalk::io::AsyncReadExt;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -77,12 +80,38 @@ fn pattern(len: usize, salt: u8) -> Vec<u8> {
     (0..len).map(|at| (at as u64).wrapping_mul(0x9E37_79B9).to_le_bytes()[3] ^ salt).collect()
 }
 
+const DRIVER: &str = "ROPEWALK_IO_DRIVER";
+
+/// The driver that reads a file here, and why it is that one. Those of sockets only are not even made for it.
+fn driver(builder: ropewalk::Builder) -> (Option<IoDriverKind>, String) {
+    let place = Place::new();
+    std::fs::write(place.at("a"), "a").unwrap();
+    let runtime = builder.worker_threads(1).build().unwrap();
+    runtime.block_on(async {
+        let mut text = String::new();
+        File::open(place.at("a")).await.unwrap().read_to_string(&mut text).await.unwrap();
+    });
+    let io = runtime.metrics().io;
+    (io.driver, io.why.to_string())
+}
+
+#[test]
+fn it_is_the_driver_that_was_asked_for() {
+    if std::env::var(DRIVER).is_ok_and(|asked| asked == "IoUring") {
+        let (driver, why) = driver(ropewalk::Runtime::builder());
+        assert_eq!(driver, Some(IoDriverKind::IoUring), "{why}");
+    }
+}
+
 /// All of this again with io_uring, in a child.
-#[cfg(target_os = "linux")]
 #[test]
 fn all_of_this_on_io_uring() {
-    const DRIVER: &str = "ROPEWALK_IO_DRIVER";
     if kit::is_child() || std::env::var_os(DRIVER).is_some() {
+        return;
+    }
+    let (found, why) = driver(ropewalk::Runtime::builder().io_driver(IoDriverKind::IoUring));
+    if found != Some(IoDriverKind::IoUring) {
+        eprintln!("skipped: {why}");
         return;
     }
     let mut child = std::process::Command::new(std::env::current_exe().unwrap());
