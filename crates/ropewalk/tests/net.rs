@@ -1,6 +1,8 @@
-//! Sockets on the real loopback, the same suite on every driver of this system.
+//! Sockets on the real loopback, the same suite on every driver of this system. Most of it is also `net_apart.rs`.
 #![cfg(unix)]
 
+#[path = "net/attack.rs"]
+mod attack;
 #[path = "net/basics.rs"]
 mod basics;
 #[path = "net/cancel.rs"]
@@ -9,13 +11,21 @@ mod cancel;
 mod common;
 #[path = "net/connecting.rs"]
 mod connecting;
+#[path = "net/datagrams.rs"]
+mod datagrams;
 #[path = "net/driver.rs"]
 mod driver;
 #[path = "net/ends.rs"]
 mod ends;
 #[path = "net/kit.rs"]
 mod kit;
-#[path = "net/others.rs"]
-mod others;
+#[path = "net/loopback.rs"]
+mod link;
+#[path = "net/machine.rs"]
+mod machine;
 #[path = "net/pressure.rs"]
 mod pressure;
+#[path = "net/proxy.rs"]
+mod proxy;
+#[path = "net/unix.rs"]
+mod unix;

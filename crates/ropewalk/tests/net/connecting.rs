@@ -1,17 +1,17 @@
-//! Connecting: refused, never answered, several addresses, and a listener without descriptors.
+//! Connecting: refused, never answered, several addresses.
 
-use crate::kit::everywhere;
-use ropewalk::driver::IoDriverKind;
-use ropewalk::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
+use crate::kit::{THERE, everywhere, listen, there};
+use crate::link::deaf;
+use ropewalk::net::{TcpListener, TcpSocket, TcpStream};
 use ropewalk::time::timeout;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// An address of this machine where nobody listens: the socket has it, so that nobody else gets it meanwhile.
-fn nobody() -> io::Result<(TcpSocket, SocketAddr)> {
-    let socket = TcpSocket::new_v4()?;
-    socket.bind("127.0.0.1:0".parse().unwrap())?;
+/// An address there where nobody listens: the socket has it, so that nobody else gets it meanwhile.
+async fn nobody() -> io::Result<(TcpSocket, SocketAddr)> {
+    let socket = there(async { TcpSocket::new_v4() }).await?;
+    socket.bind((THERE, 0).into())?;
     let address = socket.local_addr()?;
     Ok((socket, address))
 }
@@ -19,7 +19,7 @@ fn nobody() -> io::Result<(TcpSocket, SocketAddr)> {
 #[test]
 fn a_refusal_names_the_address() {
     everywhere(|| async {
-        let (_socket, address) = nobody()?;
+        let (_socket, address) = nobody().await?;
         let error = TcpStream::connect(address).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
         assert!(error.to_string().contains(&address.to_string()), "{error}");
@@ -27,14 +27,10 @@ fn a_refusal_names_the_address() {
     });
 }
 
-/// A listener whose queue is full does not answer.
 #[test]
 fn a_connection_that_is_never_answered_ends_with_its_timeout() {
     everywhere(|| async {
-        let socket = TcpSocket::new_v4()?;
-        socket.bind("127.0.0.1:0".parse().unwrap())?;
-        let listener = socket.listen(0)?;
-        let address = listener.local_addr()?;
+        let (_deaf, address) = deaf()?;
         let mut queued = Vec::new();
         loop {
             match timeout(Duration::from_millis(30), TcpStream::connect(address)).await {
@@ -50,9 +46,9 @@ fn a_connection_that_is_never_answered_ends_with_its_timeout() {
 #[test]
 fn the_first_address_that_answers_wins() {
     everywhere(|| async {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let listener = listen().await?;
         let there = listener.local_addr()?;
-        let ((_one, first), (_other, second)) = (nobody()?, nobody()?);
+        let ((_one, first), (_other, second)) = (nobody().await?, nobody().await?);
         let stream = TcpStream::connect(&[first, second, there][..]).await?;
         assert_eq!(stream.peer_addr()?, there);
         let error = TcpStream::connect(&[first, second][..]).await.unwrap_err();
@@ -66,11 +62,8 @@ fn the_first_address_that_answers_wins() {
 #[test]
 fn an_address_that_does_not_answer_is_not_waited_for() {
     everywhere(|| async {
-        let socket = TcpSocket::new_v4()?;
-        socket.bind("127.0.0.1:0".parse().unwrap())?;
-        let deaf = socket.listen(0)?;
-        let address = deaf.local_addr()?;
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let (_deaf, address) = deaf()?;
+        let listener = listen().await?;
         let there = listener.local_addr()?;
         // As long as there is room in its queue it does answer, and has less room then.
         let mut queued = Vec::new();
@@ -86,26 +79,11 @@ fn an_address_that_does_not_answer_is_not_waited_for() {
 }
 
 #[test]
-fn names_are_looked_up() {
-    everywhere(|| async {
-        let found = lookup_host(("localhost", 9)).await?;
-        assert!(!found.is_empty() && found.iter().all(|address| address.port() == 9));
-        assert_eq!(lookup_host("127.0.0.1:7").await?, ["127.0.0.1:7".parse().unwrap()]);
-        let error = lookup_host("no port").await.unwrap_err();
-        assert!(error.to_string().contains("\"no port\""), "{error}");
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let stream = TcpStream::connect(("localhost", listener.local_addr()?.port())).await?;
-        assert_eq!(stream.peer_addr()?, listener.local_addr()?);
-        Ok(())
-    });
-}
-
-#[test]
 fn an_address_in_use_is_named() {
     everywhere(|| async {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let listener = listen().await?;
         let address = listener.local_addr()?;
-        let error = TcpListener::bind(address).await.unwrap_err();
+        let error = there(TcpListener::bind(address)).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
         assert!(error.to_string().contains(&address.to_string()), "{error}");
         Ok(())
@@ -121,7 +99,7 @@ fn options() {
         socket.set_keepalive(Some(Duration::from_secs(30)))?;
         socket.set_recv_buffer_size(65_536)?;
         assert!(socket.reuseaddr()? && socket.nodelay()? && socket.recv_buffer_size()? >= 65_536);
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let listener = listen().await?;
         let stream = socket.connect(listener.local_addr()?).await?;
         assert!(stream.nodelay()?);
         assert_eq!(stream.keepalive()?, Some(Duration::from_secs(30)));
@@ -137,56 +115,4 @@ fn options() {
         assert_eq!(stream.read(&mut buffer).await?, 4);
         Ok(())
     });
-}
-
-/// In a child process, because descriptors are the whole process's.
-#[test]
-fn without_descriptors_accepting_is_an_error_and_not_a_busy_loop_and_the_listener_lives() {
-    const CHILD: &str = "ROPEWALK_TEST_EMFILE";
-    if let Ok(kind) = std::env::var(CHILD) {
-        let kind = if kind == "Poll" { IoDriverKind::Poll } else { IoDriverKind::Auto };
-        return run_out_of_descriptors(kind).unwrap();
-    }
-    for kind in ["Auto", "Poll"] {
-        let me = std::env::current_exe().unwrap();
-        let name = "connecting::without_descriptors_accepting_is_an_error_and_not_a_busy_loop_and_the_listener_lives";
-        let child =
-            std::process::Command::new(me).args(["--exact", name, "--nocapture"]).env(CHILD, kind).output();
-        let child = child.unwrap();
-        let said = String::from_utf8_lossy(&child.stderr);
-        assert!(child.status.success(), "with {kind}: {said}");
-    }
-}
-
-fn run_out_of_descriptors(kind: IoDriverKind) -> io::Result<()> {
-    let runtime = ropewalk::Runtime::builder().worker_threads(1).io_driver(kind).build().unwrap();
-    runtime.block_on(async {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let client = TcpStream::connect(listener.local_addr()?).await?;
-        client.write_all(b"x").await?;
-        rustix::process::setrlimit(
-            rustix::process::Resource::Nofile,
-            rustix::process::Rlimit { current: Some(64), maximum: Some(64) },
-        )?;
-        let hoard: Vec<_> = std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()).collect();
-        let mut refused = 0;
-        let polls = || runtime.metrics().total(|worker| worker.polls);
-        let before = polls();
-        let limit = timeout(Duration::from_millis(300), async {
-            loop {
-                match listener.accept().await {
-                    Ok(_) => panic!("there is no descriptor for it"),
-                    Err(error) => assert_eq!(error.raw_os_error(), Some(24), "{error}"),
-                }
-                refused += 1;
-            }
-        });
-        assert!(limit.await.is_err());
-        assert!((1..100).contains(&refused), "{refused} refusals in 300 ms");
-        assert!(polls() - before < 1000, "a busy loop: {} polls", polls() - before);
-        drop(hoard);
-        let (server, _) = listener.accept().await?;
-        assert_eq!(server.read(&mut [0; 8]).await?, 1);
-        Ok(())
-    })
 }

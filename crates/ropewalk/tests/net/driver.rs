@@ -1,6 +1,7 @@
 //! The driver: which one, how it is driven, and what happens when its worker is held.
 
-use crate::kit::{builder, guarded, pair};
+use crate::common::guarded;
+use crate::kit::{builder, pair};
 use ropewalk::driver::{Events, Interest, IoDriver, IoDriverKind, IoSource, Token};
 use ropewalk::net::UnixStream;
 use ropewalk::{Runtime, RuntimeError, Wait};

@@ -1,8 +1,8 @@
-//! UDP, Unix sockets, files of one's own.
+//! Unix sockets, and files of one's own.
 
 use crate::kit::everywhere;
 use ropewalk::driver::Interest;
-use ropewalk::net::{AsyncFd, UdpSocket, UnixDatagram, UnixListener, UnixStream};
+use ropewalk::net::{AsyncFd, UnixDatagram, UnixListener, UnixStream};
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::pin::pin;
@@ -23,51 +23,6 @@ impl Drop for Place {
     fn drop(&mut self) {
         let _gone = std::fs::remove_file(&self.0);
     }
-}
-
-#[test]
-fn datagrams_go_to_and_fro() {
-    everywhere(|| async {
-        let (a, b) = (UdpSocket::bind("127.0.0.1:0").await?, UdpSocket::bind("127.0.0.1:0").await?);
-        let to = b.local_addr()?;
-        assert_eq!(b.try_recv(&mut [0; 64]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
-        let receiver = ropewalk::spawn(async move {
-            let mut buffer = [0; 64];
-            for _ in 0..10 {
-                let (count, from) = b.recv_from(&mut buffer).await?;
-                b.send_to(&buffer[..count], from).await?;
-            }
-            Ok::<_, io::Error>(())
-        });
-        a.connect(to).await?;
-        let mut buffer = [0; 64];
-        for size in 1..=10 {
-            assert_eq!(a.send(&[3; 64][..size]).await?, size);
-            assert_eq!(a.recv(&mut buffer).await?, size);
-        }
-        assert_eq!(a.peer_addr()?, to);
-        receiver.await.unwrap()
-    });
-}
-
-/// A datagram to nobody comes back as an error of a later call, once: it is no endless readiness.
-#[test]
-fn a_datagram_to_nobody_is_an_error_once() {
-    everywhere(|| async {
-        // It hears itself only, and keeps others from getting its address.
-        let deaf = UdpSocket::bind("127.0.0.1:0").await?;
-        let gone = deaf.local_addr()?;
-        deaf.connect(gone).await?;
-        let socket = UdpSocket::bind("127.0.0.1:0").await?;
-        socket.connect(gone).await?;
-        socket.send(b"anybody?").await?;
-        let error = socket.recv(&mut [0; 8]).await.unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
-        let mut buffer = [0; 8];
-        let again = ropewalk::time::timeout(std::time::Duration::from_millis(5), socket.recv(&mut buffer));
-        assert!(again.await.is_err());
-        Ok(())
-    });
 }
 
 #[test]
