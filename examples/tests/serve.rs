@@ -1,54 +1,12 @@
 //! The examples that are servers, run as such: real clients talk to them, and ctrl-c ends them.
 #![cfg(all(unix, not(tsan)))] // ctrl-c: TSan holds signals back from threads that sleep on a futex
 
+mod server;
+
+use server::Server;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::process::{Child, ChildStdout, Command, Stdio};
-
-struct Server {
-    child: Child,
-    said: BufReader<ChildStdout>,
-    address: String,
-}
-
-impl Server {
-    fn start(program: &str, args: &[&str]) -> Self {
-        let mut child = Command::new(program)
-            .args(args)
-            .env_remove("ROPEWALK_THREADS")
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the example runs");
-        let mut said = BufReader::new(child.stdout.take().expect("it is piped"));
-        let mut line = String::new();
-        said.read_line(&mut line).expect("it says where it listens");
-        let address =
-            line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("{line:?}")).to_owned();
-        Self { child, said, address }
-    }
-
-    fn connect(&self) -> TcpStream {
-        TcpStream::connect(&self.address).expect("it listens")
-    }
-
-    /// Presses ctrl-c; what it said since it listened.
-    fn stop(mut self) -> String {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill runs").success());
-        let mut rest = String::new();
-        self.said.read_to_string(&mut rest).expect("it says UTF-8");
-        let status = self.child.wait().expect("it is our child");
-        assert!(status.success(), "{status}: {rest}");
-        rest
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ended = self.child.kill();
-        let _reaped = self.child.wait();
-    }
-}
+use std::process::Command;
 
 fn ask(mut stream: &TcpStream, question: &str) -> String {
     stream.write_all(question.as_bytes()).expect("it reads");
