@@ -1,10 +1,11 @@
 //! What only a link between two places has: that it is one, and addresses that answer late or not at all.
 
-use crate::kit::{everywhere, linked, listen, pair, runtimes, there};
+use crate::kit::{builder, everywhere, linked, listen, pair, runtimes, there};
 use crate::link::{DEAF6, LATE, THERE6, counts, deaf};
 use crate::pressure::{read_lots, write_lots};
 use ropewalk::net::{TcpListener, TcpStream};
-use ropewalk::time::timeout;
+use ropewalk::time::{sleep, timeout};
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
@@ -64,7 +65,16 @@ fn a_connection_is_made_although_its_first_packet_gets_lost() {
 #[test]
 fn the_other_family_is_tried_when_the_first_does_not_answer() {
     linked(|| {
-        if let Err(error) = ropewalk::block_on(there(TcpListener::bind((THERE6, 0)))) {
+        let runtime = builder(0).build().unwrap();
+        let is_there = runtime.block_on(async {
+            let listener = there(TcpListener::bind((THERE6, 0))).await?;
+            // It may take the system a moment to find the way.
+            while TcpStream::connect(listener.local_addr()?).await.is_err() {
+                sleep(Duration::from_millis(5)).await;
+            }
+            Ok::<_, io::Error>(())
+        });
+        if let Err(error) = is_there {
             return eprintln!("skipped: two families of addresses: {error}");
         }
         everywhere(|| async {

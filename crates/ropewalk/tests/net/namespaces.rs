@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// What is done in one namespace or asked about it.
 pub struct Namespace {
@@ -120,21 +121,27 @@ pub fn join(cable: &Cable) -> Result<[Namespace; 2], String> {
     let (near, far) = (Namespace::new("near")?, Namespace::new("far")?);
     let link = format!("link add far type veth peer name near netns {}\n", near.path());
     run("ip", &["-batch", "-"], &link)?;
-    for (end, addresses) in [(&near, &[cable.near][..]), (&far, &[cable.far, cable.deaf, cable.late])] {
-        end.enter();
-        equip(end.end, cable, addresses)?;
+    let ends = [(&near, &[cable.near][..]), (&far, &[cable.far, cable.deaf, cable.late])];
+    for (namespace, addresses) in ends {
+        namespace.enter();
+        plug_in(namespace.end, cable, addresses)?;
+    }
+    for (namespace, _) in ends {
+        namespace.enter();
+        restrain(namespace.end, cable)?;
+        wait_for_the_other(namespace.end)?;
     }
     Ok([near, far])
 }
 
-/// Addresses, little room in sockets, a rate limit and the loss, at one end.
-fn equip(end: &str, cable: &Cable, addresses: &[u8]) -> Result<(), String> {
-    let Cable { net, net6, deaf, late, loss, rate, .. } = cable;
-    // Packets are as small as on a real cable. What is lost is sent again soon: there is nobody far away.
+/// Addresses, at one end.
+fn plug_in(end: &str, Cable { net, net6, .. }: &Cable, addresses: &[u8]) -> Result<(), String> {
+    // Packets are as small as on a real cable.
     let mut script = format!("link set lo up\nlink set {end} gso_max_segs 1\nlink set {end} up\n");
     for last in addresses {
         script += &format!("addr add {net}.{last}/24 dev {end}\n");
     }
+    // What is lost is sent again soon: there is nobody far away.
     let own = addresses[0];
     script += &format!("route replace {net}.0/24 dev {end} src {net}.{own} rto_min 20ms\n");
     run("ip", &["-batch", "-"], &script)?;
@@ -142,6 +149,11 @@ fn equip(end: &str, cable: &Cable, addresses: &[u8]) -> Result<(), String> {
         let address = format!("{net6}::{last}/64");
         let _without_ipv6_it_has_to_do = run("ip", &["addr", "add", &address, "dev", end, "nodad"], "");
     }
+    Ok(())
+}
+
+/// Little room in sockets, a rate limit and the loss, at one end.
+fn restrain(end: &str, cable: &Cable) -> Result<(), String> {
     for (name, value) in [
         ("tcp_rmem", "4096 16384 32768"),
         ("tcp_wmem", "4096 16384 32768"),
@@ -152,10 +164,14 @@ fn equip(end: &str, cable: &Cable, addresses: &[u8]) -> Result<(), String> {
         let path = format!("/proc/sys/net/ipv4/{name}");
         std::fs::write(&path, value).map_err(|error| format!("{path} cannot be written: {error}"))?;
     }
-    let limit = ["qdisc", "add", "dev", end, "root", "tbf", "rate", rate, "burst", "16kb", "latency", "50ms"];
-    run("tc", &limit, "")?;
-    // What makes a connection comes through, or it is made a second later; and what breaks it off, which is not said again.
-    let rules = format!(
+    let shape = ["root", "tbf", "rate", cable.rate, "burst", "16kb", "latency", "50ms"];
+    run("tc", &[&["qdisc", "add", "dev", end], &shape[..]].concat(), "")?;
+    run("nft", &["-f", "-"], &rules(end, cable)).map(drop)
+}
+
+/// What makes a connection comes through, or it is made a second later; and what breaks it off, which is not said again.
+fn rules(end: &str, Cable { net, net6, deaf, late, loss, .. }: &Cable) -> String {
+    format!(
         "table inet cable {{
             counter arrived {{ }}
             counter lost {{ }}
@@ -179,6 +195,16 @@ fn equip(end: &str, cable: &Cable, addresses: &[u8]) -> Result<(), String> {
                 numgen random mod 100 < {loss} counter name lost drop
             }}
         }}"
-    );
-    run("nft", &["-f", "-"], &rules).map(drop)
+    )
+}
+
+/// The system takes its time until it believes that there is somebody at the other end.
+fn wait_for_the_other(end: &str) -> Result<(), String> {
+    for _ in 0..1000 {
+        if run("ip", &["link", "show", end], "")?.contains("state UP") {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Err("the two ends of a veth pair do not find each other".to_owned())
 }
