@@ -3,7 +3,7 @@
 //!
 //!     cargo run -p ropewalk-examples --bin chat_server -- 127.0.0.1:7878
 
-use ropewalk::channel::broadcast::{self, RecvError, Sender};
+use ropewalk::channel::broadcast::{self, Receiver, RecvError, Sender};
 use ropewalk::io::{BufReader, Lines, prelude::*};
 use ropewalk::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use ropewalk::net::{TcpListener, TcpStream};
@@ -33,8 +33,10 @@ async fn serve(listener: &TcpListener) -> io::Result<()> {
     let (room, _) = broadcast::channel(BEHIND);
     let mut guests = TaskGroup::new();
     loop {
-        let (stream, _) = listener.accept().await?;
-        guests.spawn(guest(stream, room.clone()));
+        match listener.accept().await {
+            Ok((stream, _)) => drop(guests.spawn(guest(stream, room.clone()))),
+            Err(error) => eprintln!("nobody was accepted: {error}"), // the listener is as good as before
+        }
         while guests.try_join_next().is_some() {} // those who have left
     }
 }
@@ -45,25 +47,36 @@ async fn guest(stream: TcpStream, room: Sender<Line>) -> io::Result<()> {
     let (reader, mut writer) = stream.into_split();
     let mut lines = BufReader::new(reader).lines().limit(1000);
     let Some(name) = lines.next_line().await? else { return Ok(()) };
-    let mut heard = room.subscribe();
+    let heard = room.subscribe();
     say(&room, format!("* {name} is here"));
+    let ended = talk(&name, lines, heard, &mut writer, &room).await;
+    say(&room, format!("* {name} has left")); // also if it was cut off
+    ended
+}
+
+/// Passes on what a guest says and hears, until it goes or cannot be reached any more.
+async fn talk(
+    name: &str,
+    mut lines: Lines<BufReader<OwnedReadHalf>>,
+    mut heard: Receiver<Line>,
+    writer: &mut OwnedWriteHalf,
+    room: &Sender<Line>,
+) -> io::Result<()> {
     loop {
         select! {
             line = lines.next_line() => match line? {
-                Some(line) => say(&room, format!("{name}: {line}")),
-                None => break,
+                Some(line) => say(room, format!("{name}: {line}")),
+                None => return Ok(()),
             },
             line = heard.recv() => match line {
                 Ok(line) => writer.write_all(format!("{line}\n").as_bytes()).await?,
                 Err(RecvError::Lagged(missed)) => {
                     writer.write_all(format!("* you missed {missed} lines\n").as_bytes()).await?;
                 }
-                Err(RecvError::Closed) => break,
+                Err(RecvError::Closed) => return Ok(()),
             },
         }
     }
-    say(&room, format!("* {name} has left"));
-    Ok(())
 }
 
 fn say(room: &Sender<Line>, line: String) {

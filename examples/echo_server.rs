@@ -29,10 +29,14 @@ async fn serve(listener: &TcpListener) -> io::Result<()> {
     loop {
         select! {
             pressed = &mut stop => break pressed?,
-            accepted = listener.accept() => {
-                connections.spawn(echo(accepted?.0));
-                served += 1;
-            }
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    connections.spawn(echo(stream));
+                    served += 1;
+                }
+                // No descriptor is left, perhaps. The listener is as good as before, and rests before it tries again.
+                Err(error) => eprintln!("nobody was accepted: {error}"),
+            },
             Some(_ended) = connections.join_next() => {}
         }
     }

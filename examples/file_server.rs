@@ -59,9 +59,15 @@ async fn show(folder: &Path) -> Result<(), Failure> {
 }
 
 async fn serve(listener: TcpListener, folder: PathBuf) -> Result<(), Failure> {
-    let folder: Arc<Path> = folder.into();
+    let folder: Arc<Path> = fs::canonicalize(folder).await?.into();
     loop {
-        let (stream, from) = listener.accept().await?;
+        let (stream, from) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                eprintln!("nobody was accepted: {error}"); // the listener is as good as before
+                continue;
+            }
+        };
         let folder = folder.clone();
         drop(ropewalk::spawn(async move {
             let service = service_fn(|request| answer(folder.clone(), request));
@@ -77,11 +83,9 @@ async fn answer(folder: Arc<Path>, request: Request<Incoming>) -> Result<Answer,
     if request.method() != Method::GET {
         return Ok(refuse(StatusCode::METHOD_NOT_ALLOWED, "only GET is understood\n".into()));
     }
-    let Some(path) = inside(&folder, request.uri().path()) else {
-        return Ok(refuse(StatusCode::FORBIDDEN, "that is outside of the folder\n".into()));
-    };
-    Ok(match FileBody::open(&path).await {
-        Ok(body) => Response::new(body.boxed()),
+    Ok(match open(&folder, request.uri().path()).await {
+        Ok(Some(body)) => Response::new(body.boxed()),
+        Ok(None) => refuse(StatusCode::FORBIDDEN, "that is outside of the folder\n".into()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             refuse(StatusCode::NOT_FOUND, "no such file\n".into())
         }
@@ -95,11 +99,17 @@ fn refuse(status: StatusCode, words: String) -> Answer {
     response
 }
 
-/// The file that `path` names; `None` if it leads out of the folder.
-fn inside(folder: &Path, path: &str) -> Option<PathBuf> {
+/// The file that `path` names; `None` if it leads out of the folder, by its parts or by links.
+async fn open(folder: &Path, path: &str) -> io::Result<Option<FileBody>> {
     let path = Path::new(path.trim_start_matches('/'));
-    let plain = path.components().all(|part| matches!(part, Component::Normal(_)));
-    plain.then(|| folder.join(path))
+    if !path.components().all(|part| matches!(part, Component::Normal(_))) {
+        return Ok(None);
+    }
+    let path = fs::canonicalize(folder.join(path)).await?;
+    if !path.starts_with(folder) {
+        return Ok(None);
+    }
+    FileBody::open(&path).await.map(Some)
 }
 
 /// A file, piece by piece, as long as it was when it was opened.
@@ -111,10 +121,15 @@ struct FileBody {
 
 impl FileBody {
     async fn open(path: &Path) -> io::Result<Self> {
+        let not_a_file = || io::Error::new(io::ErrorKind::NotFound, "not a file");
+        // Before it is opened: to open a pipe is to wait for whoever writes to it.
+        if !fs::metadata(path).await?.is_file() {
+            return Err(not_a_file());
+        }
         let file = File::open(path).await?;
         let about = file.metadata().await?;
         if !about.is_file() {
-            return Err(io::Error::new(io::ErrorKind::NotFound, "not a file"));
+            return Err(not_a_file());
         }
         Ok(Self { file, buffer: vec![0; 64 * 1024].into(), left: about.len() })
     }

@@ -40,23 +40,25 @@ async fn main() -> Result<(), Failure> {
         println!("HTTP/2:   {}", ask_by_http2(address).await?);
     }
     closing.cancel();
-    let served = serving.await??;
+    let served = serving.await?;
     println!("{served} connections");
     Ok(())
 }
 
 /// Serves who comes until it is to close; then lets those who are there come to an end. Gives their number.
-async fn serve(listener: TcpListener, closing: CancellationToken) -> Result<usize, Failure> {
+async fn serve(listener: TcpListener, closing: CancellationToken) -> usize {
     let (mut connections, mut served) = (TaskGroup::new(), 0);
     loop {
         select! {
             () = closing.cancelled() => break,
-            accepted = listener.accept() => {
-                let (stream, _) = accepted?;
-                stream.set_nodelay(true)?;
-                connections.spawn(converse(stream, closing.clone()));
-                served += 1;
-            }
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    let _gone_already = stream.set_nodelay(true);
+                    connections.spawn(converse(stream, closing.clone()));
+                    served += 1;
+                }
+                Err(error) => eprintln!("nobody was accepted: {error}"), // the listener is as good as before
+            },
             Some(_ended) = connections.join_next() => {}
         }
     }
@@ -64,7 +66,7 @@ async fn serve(listener: TcpListener, closing: CancellationToken) -> Result<usiz
     if timeout(GRACE, connections.join_all()).await.is_err() {
         eprintln!("{} connections were cut off", connections.len());
     }
-    Ok(served)
+    served
 }
 
 /// Answers one client. When it is to close, the question at hand is the last one.

@@ -39,7 +39,14 @@ async fn main() -> io::Result<()> {
 async fn pass_on(listener: &TcpListener, server: SocketAddr, limits: Limits) -> io::Result<()> {
     let mut connections = TaskGroup::new();
     loop {
-        let (client, peer) = listener.accept().await?;
+        while connections.try_join_next().is_some() {} // those that are over
+        let (client, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                eprintln!("nobody was accepted: {error}"); // the listener is as good as before
+                continue;
+            }
+        };
         connections.spawn(async move {
             match proxy(client, server, limits).await {
                 Ok((up, down)) => println!("{up} bytes up, {down} bytes down"),

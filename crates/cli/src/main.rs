@@ -12,6 +12,7 @@ mod show;
 mod tour;
 
 use command::{Failure, Verdict};
+use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -21,18 +22,23 @@ fn main() -> ExitCode {
         Ok(Verdict::Held) => ExitCode::SUCCESS,
         Ok(Verdict::Failed) => ExitCode::from(1),
         Err(Failure::Usage(what)) => {
-            eprintln!("ropewalk: {what}\nTry `ropewalk --help`.");
+            complain(&format!("{what}\nTry `ropewalk --help`."));
             ExitCode::from(2)
         }
         Err(Failure::Trouble(what)) => {
-            eprintln!("ropewalk: {what}");
+            complain(&what);
             ExitCode::from(1)
         }
         // Who closed the pipe does not want to hear more.
         Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::from(1),
         Err(Failure::Output(error)) => {
-            eprintln!("ropewalk: the output could not be written: {error}");
+            complain(&format!("the output could not be written: {error}"));
             ExitCode::from(1)
         }
     }
+}
+
+/// Says what is wrong, if anybody hears it.
+fn complain(what: &str) {
+    let _nobody_looks = writeln!(std::io::stderr(), "ropewalk: {what}");
 }

@@ -131,6 +131,21 @@ fn a_second_ctrl_c_does_not_wait() {
     assert_eq!((code, last.ends_with("1 connection was cancelled\n")), (Some(1), true), "{last}");
 }
 
+#[test]
+fn it_ends_well_though_nobody_hears_its_errors() {
+    let (_, errors) = std::io::pipe().unwrap();
+    let mut command = ropewalk(&["echo", "--listen", "0"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(errors).spawn().unwrap();
+    let mut said = BufReader::new(child.stdout.take().unwrap());
+    said.read_line(&mut String::new()).unwrap();
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let mut last = String::new();
+    said.read_to_string(&mut last).unwrap();
+    let code = child.wait().unwrap().code();
+    assert_eq!((code, last.ends_with("every connection ended by itself\n")), (Some(0), true), "{last}");
+}
+
 /// Asks, and reads one answer: its head and its body.
 fn get(stream: &mut BufReader<TcpStream>, request: &str) -> (String, String) {
     let request = format!("{request} HTTP/1.1\r\nhost: here\r\n\r\n");

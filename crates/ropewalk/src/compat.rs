@@ -86,16 +86,15 @@ pub mod hyper;
 #[cfg(feature = "tokio-io")]
 pub mod tokio;
 
-use crate::drive::io::{Direction, Moored};
+use crate::drive::io::{Direction, Moored, Stream, UpTo};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::AsFd;
 use std::task::{Context, Poll, ready};
 
-impl<S: AsFd> Moored<S> {
+impl<S: Stream> Moored<S> {
     /// Reads into memory that holds nothing yet, and says how much of it does now.
     fn poll_fill(&self, cx: &mut Context<'_>, buffer: &mut [MaybeUninit<u8>]) -> Poll<io::Result<usize>> {
-        let most = buffer.len();
+        let most = S::reads(UpTo::bytes(buffer.len()));
         let read = || Ok(rustix::io::read(self.file(), &mut *buffer)?.0.len());
         let count = ready!(self.registration().poll_move(cx, Direction::Read, most, read))?;
         Poll::Ready(Ok(count))

@@ -15,10 +15,16 @@ mod connecting;
 mod datagrams;
 #[path = "net/driver.rs"]
 mod driver;
+#[path = "net/edges.rs"]
+mod edges;
 #[path = "net/ends.rs"]
 mod ends;
+#[path = "net/exhausted.rs"]
+mod exhausted;
 #[path = "net/kit.rs"]
 mod kit;
+#[path = "net/lent.rs"]
+mod lent;
 #[path = "net/loopback.rs"]
 mod link;
 #[path = "net/machine.rs"]
@@ -27,5 +33,7 @@ mod machine;
 mod pressure;
 #[path = "net/proxy.rs"]
 mod proxy;
+#[path = "net/surface.rs"]
+mod surface;
 #[path = "net/unix.rs"]
 mod unix;

@@ -1,28 +1,36 @@
 //! An example that is a server, as a process.
 
 use std::io::{BufRead, BufReader, Read};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 pub struct Server {
-    child: Child,
+    pub child: Child,
     pub said: BufReader<ChildStdout>,
     pub address: String,
 }
 
 impl Server {
     pub fn start(program: &str, args: &[&str]) -> Self {
-        let mut child = Command::new(program)
-            .args(args)
-            .env_remove("ROPEWALK_THREADS")
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the example runs");
+        Self::run(Command::new(program).args(args))
+    }
+
+    /// One that may have so many descriptors; what it says on standard error is to be read.
+    #[allow(dead_code, reason = "not every suite starts such a server")]
+    pub fn start_with(descriptors: usize, program: &str, args: &[&str]) -> Self {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("ulimit -n {descriptors} && exec \"$@\""), "sh", program]);
+        Self::run(shell.args(args).stderr(Stdio::piped()))
+    }
+
+    fn run(command: &mut Command) -> Self {
+        let command = command.env_remove("ROPEWALK_THREADS").stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the example runs");
         let mut said = BufReader::new(child.stdout.take().expect("it is piped"));
         let mut line = String::new();
         said.read_line(&mut line).expect("it says where it listens");
-        let address =
-            line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("{line:?}")).to_owned();
+        let address = line.trim().rsplit(['/', ' ']).find(|part| part.parse::<SocketAddr>().is_ok());
+        let address = address.unwrap_or_else(|| panic!("{line:?}")).to_owned();
         Self { child, said, address }
     }
 

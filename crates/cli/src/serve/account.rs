@@ -80,7 +80,7 @@ impl Account {
     /// Says what is wrong, beside the line.
     pub(super) fn trouble(&self, what: &str) {
         let erase = if io::stderr().is_terminal() { "\r\x1b[2K" } else { "" };
-        eprintln!("{erase}{}: {what}", self.service);
+        let _nobody_looks = writeln!(io::stderr(), "{erase}{}: {what}", self.service);
     }
 
     /// Says what was done, and how it ended.
@@ -156,7 +156,7 @@ impl Line {
     /// A line that stays.
     pub(super) fn say(&self, what: &str) {
         let erase = if self.end.is_some() { "\r\x1b[2K" } else { "" };
-        eprintln!("{erase}{what}");
+        let _nobody_looks = writeln!(io::stderr(), "{erase}{what}");
     }
 }
 

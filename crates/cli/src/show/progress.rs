@@ -34,7 +34,7 @@ impl Progress {
     pub(crate) fn phase(&self, label: impl Into<String>, measure: impl Fn() -> f64 + Send + 'static) {
         let label = label.into();
         if !io::stderr().is_terminal() {
-            eprintln!("{}: {label}", self.stop);
+            let _nobody_looks = writeln!(io::stderr(), "{}: {label}", self.stop);
         }
         self.set(Some(Phase { label, from: Instant::now(), measure: Box::new(measure) }));
     }

@@ -3,10 +3,13 @@
 //! | file | what it is |
 //! |---|---|
 //! | `contract` | the public contract: `IoDriver`, `Interest`, `Events` |
-//! | `readiness` | the word in which events meet those who wait (E1-E6) |
+//! | `readiness` | the word in which events meet those who wait (E1-E7) |
+//! | `waiting` | those who wait |
+//! | `spare` | buffers that are lent |
 //! | `registry` | where these words are |
 //! | `reactor` | a driver with its registrations: what is collected becomes wake-ups (X1-X3) |
-//! | `registration` | one file: wait, try, clear (I1) |
+//! | `registration` | one file: wait, try, clear (I1, I2) |
+//! | `extent` | how much an operation is to move, and what less than that means |
 //! | `epoll`, `kqueue`, `poll` | the drivers |
 //! | `uring` | another one, which also reads and writes files (W1-W4) |
 //! | `lodging` | a runtime without threads inside another one |
@@ -19,6 +22,7 @@
 mod contract;
 #[cfg(target_os = "linux")]
 mod epoll;
+mod extent;
 #[cfg(any(target_vendor = "apple", target_os = "freebsd"))]
 mod kqueue;
 mod lodging;
@@ -27,12 +31,16 @@ mod reactor;
 mod readiness;
 mod registration;
 mod registry;
+mod spare;
 #[cfg(target_os = "linux")]
 pub(crate) mod uring;
+mod waiting;
 
 pub use contract::{Event, Events, Interest, IoDriver, IoDriverKind, IoSource, Ready, Token};
+pub(crate) use extent::{Part, Stream, UpTo};
 pub(crate) use readiness::Direction;
 pub(crate) use registration::Moored;
+pub(crate) use spare::Spare;
 
 use super::Driver;
 use super::switch::Switch;
@@ -236,12 +244,13 @@ impl Io {
                 events: 0,
                 failures: 0,
                 operations: 0,
+                arrivals: 0,
             };
         };
-        let [registered, polls, events, failures, operations] = reactor.counts();
+        let [registered, polls, events, failures, operations, arrivals] = reactor.counts();
         let driver = Some(reactor.driver().kind());
         let why = self.making.lock().why.clone();
-        IoMetrics { asked_for, driver, why, registered, polls, events, failures, operations }
+        IoMetrics { asked_for, driver, why, registered, polls, events, failures, operations, arrivals }
     }
 }
 
@@ -271,6 +280,9 @@ pub struct IoMetrics {
     pub failures: u64,
     /// Operations on files that it was given: io_uring's; those of the others go to the blocking pool.
     pub operations: u64,
+    /// Connections and pieces of streams that the kernel took without being asked for each: io_uring's, at
+    /// [`IntoIncoming`](crate::net::IntoIncoming) and [`Chunks`](crate::net::Chunks).
+    pub arrivals: u64,
 }
 
 /// What the polling worker of a runtime's main pool sleeps in.

@@ -4,13 +4,14 @@ use super::at;
 use crate::task::is_cancelled;
 use ropewalk_core::prim::real::{AtomicU64, Ordering::Relaxed};
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Makes the file at `path` consist of `contents`, at one moment: whoever opens it, also after a crash, finds all of the old or
 /// all of the new. It is written to a temporary file beside it, brought to the disk, renamed, and the directory brought to the
-/// disk too. It keeps the permissions of the file that it replaces; if `path` is a symbolic link, it is what that leads to.
+/// disk too. It keeps the permissions of the file that it replaces, and the temporary file never grants more; if `path` is a
+/// symbolic link, it is what that leads to, there yet or not.
 ///
 /// ```
 /// use ropewalk::{Wait, fs};
@@ -23,7 +24,7 @@ use std::path::{Path, PathBuf};
 /// ```
 ///
 /// **Cancel safety**: if it is dropped unfinished, the file is as it was or new, and nothing is left beside it. The temporary file
-/// (`.NAME.PID-NUMBER.tmp`) stays only if the process dies meanwhile.
+/// (`.NAME.PID-NUMBER.tmp`, with the beginning of a long name) stays only if the process dies meanwhile.
 ///
 /// # Errors
 /// The system's, and then the file is as it was and nothing is left beside it; except if only the last step fails: then it is new, but
@@ -34,11 +35,12 @@ pub async fn write_atomic(path: impl AsRef<Path>, contents: impl AsRef<[u8]>) ->
 }
 
 fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let (mut file, temporary) = Temporary::beside(&path)?;
+    let path = destination(path)?;
+    let old = fs::metadata(&path).map(|old| old.permissions()).ok();
+    let (mut file, temporary) = Temporary::beside(&path, old.as_ref())?;
     file.write_all(contents)?;
-    if let Ok(old) = fs::metadata(&path) {
-        file.set_permissions(old.permissions())?;
+    if let Some(old) = old {
+        file.set_permissions(old)?; // after writing, which takes some away
     }
     file.sync_all()?;
     drop(file);
@@ -49,14 +51,40 @@ fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
     sync_directory(&path)
 }
 
+/// How many links that lead to nothing are followed, as systems do.
+const LINKS: usize = 40;
+
+/// Where `path` leads, if need be to a file that is not there yet.
+fn destination(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        if let Ok(there) = fs::canonicalize(&path) {
+            return Ok(there);
+        }
+        let Ok(next) = fs::read_link(&path) else { return Ok(path) };
+        path = path.parent().unwrap_or(Path::new("")).join(next);
+    }
+    fs::canonicalize(&path) // says what is wrong with it
+}
+
 /// A file that is removed unless it is renamed.
 struct Temporary(Option<PathBuf>);
 
 impl Temporary {
-    fn beside(path: &Path) -> io::Result<(File, Self)> {
+    /// A new file, for as many as the one that it will replace, or fewer.
+    fn beside(path: &Path, old: Option<&Permissions>) -> io::Result<(File, Self)> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        if let Some(old) = old {
+            use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+            options.mode(old.mode() & 0o777);
+        }
+        #[cfg(not(unix))]
+        let _who_may_do_what_comes_from_the_directory = old;
         loop {
             let name = temporary_name(path)?;
-            match OpenOptions::new().write(true).create_new(true).open(&name) {
+            match options.open(&name) {
                 Ok(file) => return Ok((file, Self(Some(name)))),
                 // Left by another process of this number.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -81,13 +109,21 @@ impl Drop for Temporary {
     }
 }
 
+/// How much of a file's name its temporary has: systems allow some 255 bytes, and a little is added.
+const NAME: usize = 128;
+
 fn temporary_name(path: &Path) -> io::Result<PathBuf> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let name = path.file_name().ok_or_else(|| {
         io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name: it ends in `..` or is a root")
     })?;
     let mut temporary = OsString::from(".");
-    temporary.push(name);
+    if name.len() <= NAME {
+        temporary.push(name);
+    } else {
+        let text = name.to_string_lossy();
+        temporary.push(&text[..text.floor_char_boundary(NAME)]);
+    }
     temporary.push(format!(".{}-{}.tmp", std::process::id(), COUNT.fetch_add(1, Relaxed)));
     Ok(path.with_file_name(temporary))
 }

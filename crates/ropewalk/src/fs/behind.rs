@@ -3,12 +3,14 @@
 //!
 //! Invariants, under the lock:
 //!
-//! * **BH1** If something is pending, then a drain was asked for and has not begun (`Asked`), or is under way and will look again
+//! * **BH1** If something is pending, then somebody is about to write it (`Asked`), or writes what came before and will look again
 //!   (`Draining`). So nobody has to come back for it to be written.
-//! * **BH2** One drains at a time: who turns `Asked` into `Draining`, until it finds nothing pending and says `Idle`.
-//! * **BH3** Who waits (for room, or for the end) has left a waker in the critical section in which it looked. Each step of
-//!   the drain takes all of them in the critical section of the step, and calls them after. Those of who went away are called in
-//!   vain, which does no harm.
+//! * **BH2** One writes at a time: who turns `Asked` into `Draining`, until it has written what it took and says `Idle`, or
+//!   `Asked` if there is more. It has what the target wants to be alone with before it takes anything: who cannot get that keeps
+//!   nothing from the next one who comes.
+//! * **BH3** Who waits (for room, or for the end) has left a waker in the critical section in which it looked. Taking what is pending,
+//!   and the end, take all of them in the same critical section, and call them after; so does every step once the process
+//!   ends. Those of who went away are called in vain, which does no harm.
 //! * **BH4** After an error nothing is pending: what was accepted behind it is not written, and the error says how much that is.
 //!   It is kept until one operation has reported it.
 
@@ -25,8 +27,16 @@ pub(crate) const ROOM: usize = 128 * 1024;
 
 /// Where it is written in the end.
 pub(crate) trait Target: Send + Sync + 'static {
+    /// What keeps others out while something is written, until it is dropped; may block.
+    fn alone(&self) -> impl Sized {}
+
     /// Moves the cursor back by `rewind` and writes all of `bytes`; blocks. On an error: how much was written.
     fn write_all(&self, rewind: u64, bytes: &[u8]) -> Result<(), (usize, io::Error)>;
+
+    /// The same when the process ends and nobody is kept out: who has [`alone`](Self::alone) may never give it back.
+    fn write_last(&self, rewind: u64, bytes: &[u8]) -> Result<(), (usize, io::Error)> {
+        self.write_all(rewind, bytes)
+    }
 
     /// Makes an error of it that says where, and how much of what was accepted is not there.
     fn explain(&self, error: io::Error, lost: usize) -> io::Error;
@@ -61,6 +71,8 @@ struct State {
     phase: Phase,
     error: Option<io::Error>,
     waiting: Vec<Waker>,
+    /// The process ends, and somebody waits for that.
+    is_last: bool,
 }
 
 impl State {
@@ -180,58 +192,87 @@ impl<T: Target> Behind<T> {
         None
     }
 
-    /// Writes what nobody is at, and waits for who is. Blocks the thread.
+    /// For the end of the process: writes what nobody writes, and waits for who does. Blocks the thread as long as that takes.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     pub(crate) fn finish(&self) {
-        self.drain();
         let parker = Arc::new(ThreadParker::new());
-        while self.look_idle(&mut Some(Waker::from(parker.clone()))).is_none() {
-            parker.park(None);
-        }
-    }
-
-    /// Writes what is pending until nothing is, unless somebody else is at it. Blocks.
-    pub(crate) fn drain(&self) {
-        if !self.begin() {
-            return;
-        }
+        let waker = Waker::from(parker.clone());
         let mut bytes = Vec::new();
-        while let Some(rewind) = self.next(&mut bytes) {
-            if let Err((count, error)) = self.target.write_all(rewind, &bytes) {
-                self.failed(bytes.len() - count, error);
+        loop {
+            while self.step(&mut bytes, |rewind, bytes| self.target.write_last(rewind, bytes)) {}
+            match self.look_last(&waker) {
+                Phase::Idle => return,
+                Phase::Asked => {}
+                Phase::Draining => drop(parker.park(None)),
             }
         }
     }
 
-    /// Whether the caller is the one who drains now (BH2).
-    fn begin(&self) -> bool {
+    fn look_last(&self, waker: &Waker) -> Phase {
+        let mut waker = Some(waker.clone());
         let mut state = self.state.lock();
-        let asked = state.phase == Phase::Asked;
-        if asked {
-            state.phase = Phase::Draining;
+        state.is_last = true;
+        if state.phase == Phase::Draining {
+            state.wait(&mut waker);
         }
-        asked
+        state.phase
     }
 
-    /// For the one who drains: exchanges what was written last for what is pending, and says how far to go back before that;
-    /// `None`: nothing is, and the drain is over.
-    fn next(&self, bytes: &mut Vec<u8>) -> Option<u64> {
-        bytes.clear();
-        let mut state = self.state.lock();
-        let next = if state.pending.is_empty() {
-            state.phase = Phase::Idle;
-            None
-        } else {
-            Some(std::mem::take(&mut state.rewind))
-        };
-        std::mem::swap(&mut state.pending, bytes);
-        if next.is_none() {
-            state.pending = Vec::new(); // idle files keep no buffer
+    /// Writes what is pending until nothing is, unless somebody else is at it. Blocks.
+    pub(crate) fn drain(&self) {
+        let mut bytes = Vec::new();
+        loop {
+            let _alone = self.target.alone(); // before something is taken (BH2)
+            if !self.step(&mut bytes, |rewind, bytes| self.target.write_all(rewind, bytes)) {
+                return;
+            }
         }
+    }
+
+    /// Writes what is pending, if nobody writes; whether the caller has to come again.
+    fn step(
+        &self,
+        bytes: &mut Vec<u8>,
+        write: impl FnOnce(u64, &[u8]) -> Result<(), (usize, io::Error)>,
+    ) -> bool {
+        let Some(rewind) = self.begin(bytes) else { return false };
+        if let Err((count, error)) = write(rewind, bytes) {
+            self.failed(bytes.len() - count, error);
+        }
+        bytes.clear();
+        self.end()
+    }
+
+    /// Exchanges `bytes`, which are empty, for what is pending, and says how far to go back before that; `None`: the caller is
+    /// not the one who writes (BH2).
+    fn begin(&self, bytes: &mut Vec<u8>) -> Option<u64> {
+        let mut state = self.state.lock();
+        let asked = state.phase == Phase::Asked;
+        if !asked {
+            return None;
+        }
+        state.phase = Phase::Draining;
+        std::mem::swap(&mut state.pending, bytes);
+        let rewind = std::mem::take(&mut state.rewind);
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
-        waiting.into_iter().for_each(wake_safely);
-        next
+        call(waiting);
+        Some(rewind)
+    }
+
+    /// For the one who has written: whether there is more (BH1).
+    fn end(&self) -> bool {
+        let mut state = self.state.lock();
+        let is_over = state.pending.is_empty();
+        state.phase = if is_over { Phase::Idle } else { Phase::Asked };
+        if is_over {
+            state.pending = Vec::new(); // idle files keep no buffer
+        }
+        let told = is_over || state.is_last;
+        let waiting = if told { std::mem::take(&mut state.waiting) } else { Vec::new() };
+        drop(state);
+        call(waiting);
+        !is_over
     }
 
     fn failed(&self, unwritten: usize, error: io::Error) {
@@ -244,6 +285,10 @@ impl<T: Target> Behind<T> {
         drop(state);
         drop(behind);
     }
+}
+
+fn call(waiting: Vec<Waker>) {
+    waiting.into_iter().for_each(wake_safely);
 }
 
 /// Nobody is left who could be told of an error: then standard error is.

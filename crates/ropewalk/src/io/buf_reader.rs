@@ -24,7 +24,18 @@ pub struct BufReader<R: ?Sized> {
     /// `buf[from..to]` was read and not taken.
     from: usize,
     to: usize,
+    seeking: Option<Seeking<R>>,
     inner: R,
+}
+
+/// A seek that has begun below and was not seen to end. Whatever comes next ends it first: until then it is not known where the
+/// reader below is, nor whether the buffer is worth something.
+struct Seeking<R: ?Sized> {
+    /// What was asked for here, and what that is below.
+    asked: SeekFrom,
+    below: SeekFrom,
+    /// Polls it: those who read know nothing of seeking.
+    poll: fn(&mut R, &mut Context<'_>, SeekFrom) -> Poll<Result<u64>>,
 }
 
 impl<R> BufReader<R> {
@@ -35,7 +46,7 @@ impl<R> BufReader<R> {
 
     /// With a buffer of `capacity` bytes, at least one.
     pub fn with_capacity(capacity: usize, inner: R) -> Self {
-        Self { buf: vec![0; capacity.max(1)].into_boxed_slice(), from: 0, to: 0, inner }
+        Self { buf: vec![0; capacity.max(1)].into_boxed_slice(), from: 0, to: 0, seeking: None, inner }
     }
 
     /// The reader below. What is in the buffer is lost.
@@ -61,10 +72,22 @@ impl<R> BufReader<R> {
     fn discard(&mut self) {
         (self.from, self.to) = (0, 0);
     }
+
+    /// Ends a seek that is under way, if there is one; where it went.
+    fn poll_seeking(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<u64>>> {
+        let Some(seeking) = &self.seeking else { return Poll::Ready(None) };
+        let reached = ready!((seeking.poll)(&mut self.inner, cx, seeking.below));
+        self.seeking = None;
+        if reached.is_ok() {
+            self.discard();
+        }
+        Poll::Ready(Some(reached))
+    }
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for BufReader<R> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<Result<usize>> {
+        let _of_who_gave_up = ready!(self.poll_seeking(cx));
         if self.buffer().is_empty() && buf.len() >= self.buf.len() {
             self.discard();
             return Pin::new(&mut self.inner).poll_read(cx, buf);
@@ -77,6 +100,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for BufReader<R> {
         cx: &mut Context<'_>,
         bufs: &mut [IoSliceMut<'_>],
     ) -> Poll<Result<usize>> {
+        let _of_who_gave_up = ready!(self.poll_seeking(cx));
         let wanted: usize = bufs.iter().map(|buf| buf.len()).sum();
         if self.buffer().is_empty() && wanted >= self.buf.len() {
             self.discard();
@@ -98,6 +122,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for BufReader<R> {
 impl<R: AsyncRead + Unpin> AsyncBufRead for BufReader<R> {
     fn poll_fill_buf(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<&[u8]>> {
         let this = self.get_mut();
+        let _of_who_gave_up = ready!(this.poll_seeking(cx));
         if this.from == this.to {
             this.discard();
             this.to = ready!(Pin::new(&mut this.inner).poll_read(cx, &mut this.buf))?;
@@ -111,10 +136,19 @@ impl<R: AsyncRead + Unpin> AsyncBufRead for BufReader<R> {
 }
 
 /// Seeking drops what is in the buffer; asking for the position does not.
+///
+/// A seek that is dropped unfinished is ended by whatever comes next. If that is the same seek, it is not begun a second time.
 impl<R: AsyncSeek + Unpin> AsyncSeek for BufReader<R> {
     fn poll_seek(mut self: Pin<&mut Self>, cx: &mut Context<'_>, position: SeekFrom) -> Poll<Result<u64>> {
+        while let Some(Seeking { asked, .. }) = self.seeking {
+            if let Some(reached) = ready!(self.poll_seeking(cx))
+                && asked == position
+            {
+                return Poll::Ready(reached);
+            }
+        }
         let ahead = self.buffer().len() as u64;
-        let position = match position {
+        let below = match position {
             SeekFrom::Current(0) => {
                 let below = ready!(Pin::new(&mut self.inner).poll_seek(cx, position))?;
                 return Poll::Ready(Ok(below.saturating_sub(ahead)));
@@ -126,9 +160,9 @@ impl<R: AsyncSeek + Unpin> AsyncSeek for BufReader<R> {
             },
             absolute => absolute,
         };
-        let reached = ready!(Pin::new(&mut self.inner).poll_seek(cx, position))?;
-        self.discard();
-        Poll::Ready(Ok(reached))
+        let poll = |inner: &mut R, cx: &mut Context<'_>, to| Pin::new(inner).poll_seek(cx, to);
+        self.seeking = Some(Seeking { asked: position, below, poll });
+        self.poll_seeking(cx).map(|reached| reached.expect("it has just begun"))
     }
 }
 
@@ -138,6 +172,7 @@ fn too_far(by: i64) -> Error {
 
 impl<R: AsyncWrite + Unpin> AsyncWrite for BufReader<R> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<Result<usize>> {
+        let _of_who_gave_up = ready!(self.poll_seeking(cx));
         Pin::new(&mut self.inner).poll_write(cx, buf)
     }
 
@@ -146,6 +181,7 @@ impl<R: AsyncWrite + Unpin> AsyncWrite for BufReader<R> {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<Result<usize>> {
+        let _of_who_gave_up = ready!(self.poll_seeking(cx));
         Pin::new(&mut self.inner).poll_write_vectored(cx, bufs)
     }
 

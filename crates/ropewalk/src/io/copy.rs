@@ -30,7 +30,7 @@ where
     W: AsyncWrite + Unpin + ?Sized,
 {
     let mut transfer = Transfer::new();
-    poll_fn(|cx| transfer.poll(reader, writer, cx)).await
+    poll_fn(|cx| transfer.poll(reader, writer, usize::MAX, cx)).await
 }
 
 /// As [`copy`], out of the reader's own buffer.
@@ -90,7 +90,7 @@ where
 
 /// Copies from `a` to `b` and from `b` to `a` until both ways are at their end; how many bytes went from `a` to `b`, and
 /// from `b` to `a`. When one side ends, the other is closed for writing at once, and the way back goes on: a half-closed
-/// connection stays half-closed through it.
+/// connection stays half-closed through it. Neither way keeps the other from its turn, however much it brings.
 ///
 /// ```
 /// use ropewalk::io::{self, prelude::*};
@@ -117,15 +117,21 @@ where
     A: AsyncRead + AsyncWrite + Unpin + ?Sized,
     B: AsyncRead + AsyncWrite + Unpin + ?Sized,
 {
-    let (mut there, mut back) = (Way::new(), Way::new());
+    let (mut there, mut back, mut back_first) = (Way::new(), Way::new(), true);
     poll_fn(|cx| {
-        // Both are polled, whatever the first one says, unless it fails.
+        // Both are polled, whatever the first one says, unless it fails. It may use up the task's budget: next time the other
+        // one is the first.
+        back_first = !back_first;
+        let early = if back_first { Some(back.poll(b, a, cx)?) } else { None };
         let there = there.poll(a, b, cx)?;
-        let back = back.poll(b, a, cx)?;
+        let back = early.map_or_else(|| back.poll(b, a, cx), |early| early.map(Ok))?;
         Poll::Ready(Ok((ready!(there), ready!(back))))
     })
     .await
 }
+
+/// How many buffers one way moves before it is the other one's turn.
+const LOT: usize = 16;
 
 /// One way of a [`copy_bidirectional`].
 struct Way {
@@ -145,7 +151,7 @@ impl Way {
         W: AsyncWrite + Unpin + ?Sized,
     {
         if let Some(transfer) = &mut self.transfer {
-            self.copied = ready!(transfer.poll(reader, writer, cx))?;
+            self.copied = ready!(transfer.poll(reader, writer, LOT, cx))?;
             self.transfer = None;
         }
         if !self.is_over {
@@ -173,7 +179,14 @@ impl Transfer {
         Self { buf, from: 0, to: 0, copied: 0, unflushed: false, at_end: false }
     }
 
-    fn poll<R, W>(&mut self, reader: &mut R, writer: &mut W, cx: &mut Context<'_>) -> Poll<Result<u64>>
+    /// After `lot` buffers it wants to be polled again.
+    fn poll<R, W>(
+        &mut self,
+        reader: &mut R,
+        writer: &mut W,
+        mut lot: usize,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<u64>>
     where
         R: AsyncRead + Unpin + ?Sized,
         W: AsyncWrite + Unpin + ?Sized,
@@ -181,6 +194,11 @@ impl Transfer {
         while !self.at_end {
             if self.from == self.to {
                 ready!(poll_proceed(cx));
+                if lot == 0 {
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                lot -= 1;
                 let Poll::Ready(count) = Pin::new(&mut *reader).poll_read(cx, &mut self.buf)? else {
                     return flush_meanwhile(writer, &mut self.unflushed, cx);
                 };

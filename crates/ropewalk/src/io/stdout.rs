@@ -1,7 +1,8 @@
 //! Standard output and standard error, shared line by line.
 //!
 //! Each handle gathers its line; whole lines go to the one [`Behind`] of the stream, in one piece, and are written by one job at
-//! a time under the standard library's lock. So neither another handle nor `println!` gets between.
+//! a time under the standard library's lock. So neither another handle nor `println!` gets between. At the end of the process it
+//! goes without that lock: whoever has it, perhaps the one who ends the process, may never let go of it.
 //!
 //! * **ST1** `finish` is called by the C library when the process exits, on the thread that does: it needs no thread-local with a
 //!   destructor, takes nothing, and unwinding out of it would abort.
@@ -11,6 +12,8 @@ use crate::fs::behind::{Behind, Target, write_counted};
 use crate::fs::engine;
 use ropewalk_core::budget::poll_proceed;
 use std::io::{self, Write};
+#[cfg(target_os = "linux")]
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll, ready};
@@ -44,8 +47,8 @@ const LONGEST: usize = 64 * 1024;
 ///
 /// **When it is written**: soon, in the blocking pool, in the order of acceptance; up to 128 KiB are accepted before a writer
 /// waits. What was accepted is written when the runtime shuts down, and when the process exits by returning from `main` or by
-/// [`std::process::exit`] (on Linux; elsewhere flush). It is not when the process is killed or aborts. An error is
-/// reported by the next operation of any handle.
+/// [`std::process::exit`] (on Linux; elsewhere flush). It is not when the process is killed or aborts. A reader that does not read,
+/// a pager say, is waited for, as other programs do. An error is reported by the next operation of any handle.
 ///
 /// **Cancel safety**: `write` that is dropped unfinished has accepted nothing; `flush` may be called again.
 pub fn stdout() -> Stdout {
@@ -84,6 +87,21 @@ fn write_to(mut stream: impl Write, bytes: &[u8]) -> Result<(), (usize, io::Erro
     stream.flush().map_err(|error| (bytes.len(), error))
 }
 
+/// Past the standard library, which has written what it had before.
+#[cfg(target_os = "linux")]
+fn write_past(stream: impl AsFd, bytes: &[u8]) -> Result<(), (usize, io::Error)> {
+    struct Past<'a>(BorrowedFd<'a>);
+    impl Write for Past<'_> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(rustix::io::write(self.0, bytes)?)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    write_counted(Past(stream.as_fd()), bytes)
+}
+
 fn name(stream: &str, error: &io::Error, lost: usize) -> io::Error {
     let text =
         format!("cannot write to {stream}: {error}; {lost} bytes that were accepted before are not written");
@@ -95,6 +113,15 @@ impl Target for OutStream {
         write_to(io::stdout().lock(), bytes)
     }
 
+    fn alone(&self) -> impl Sized {
+        io::stdout().lock()
+    }
+
+    #[cfg(target_os = "linux")]
+    fn write_last(&self, _: u64, bytes: &[u8]) -> Result<(), (usize, io::Error)> {
+        write_past(io::stdout(), bytes)
+    }
+
     fn explain(&self, error: io::Error, lost: usize) -> io::Error {
         name("standard output", &error, lost)
     }
@@ -103,6 +130,15 @@ impl Target for OutStream {
 impl Target for ErrStream {
     fn write_all(&self, _: u64, bytes: &[u8]) -> Result<(), (usize, io::Error)> {
         write_to(io::stderr().lock(), bytes)
+    }
+
+    fn alone(&self) -> impl Sized {
+        io::stderr().lock()
+    }
+
+    #[cfg(target_os = "linux")]
+    fn write_last(&self, _: u64, bytes: &[u8]) -> Result<(), (usize, io::Error)> {
+        write_past(io::stderr(), bytes)
     }
 
     fn explain(&self, error: io::Error, lost: usize) -> io::Error {

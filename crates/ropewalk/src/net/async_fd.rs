@@ -27,12 +27,19 @@ use std::task::{Context, Poll};
 /// ```
 ///
 /// Dropping it ends the registration, then drops the file. Do not close the file behind its back: the number may be given to
-/// another file.
-pub struct AsyncFd<T: AsFd> {
+/// another file. It does not borrow the file (an `Arc` of it will do): whoever forgets it would let the file be closed while it
+/// is registered.
+///
+/// ```compile_fail,E0597
+/// # use ropewalk::net::AsyncFd;
+/// let (file, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+/// std::mem::forget(AsyncFd::new(&file));
+/// ```
+pub struct AsyncFd<T: AsFd + 'static> {
     io: Moored<T>,
 }
 
-impl<T: AsFd> AsyncFd<T> {
+impl<T: AsFd + 'static> AsyncFd<T> {
     /// Registers `file` for both directions.
     ///
     /// # Errors
@@ -129,19 +136,19 @@ impl<T: AsFd> AsyncFd<T> {
     }
 }
 
-impl<T: AsFd> AsFd for AsyncFd<T> {
+impl<T: AsFd + 'static> AsFd for AsyncFd<T> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.io.file().as_fd()
     }
 }
 
-impl<T: AsFd> AsRawFd for AsyncFd<T> {
+impl<T: AsFd + 'static> AsRawFd for AsyncFd<T> {
     fn as_raw_fd(&self) -> RawFd {
         self.as_fd().as_raw_fd()
     }
 }
 
-impl<T: AsFd + fmt::Debug> fmt::Debug for AsyncFd<T> {
+impl<T: AsFd + fmt::Debug + 'static> fmt::Debug for AsyncFd<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("AsyncFd").field(self.io.file()).finish()
     }

@@ -186,6 +186,30 @@ macro_rules! is_a_stream {
                 self.io.try_write_vectored(buffers)
             }
 
+            /// Ready when there is something to read, or the end; nothing is taken. One task at a time: the last one to poll is
+            /// woken, here and by the traits.
+            ///
+            /// # Errors
+            /// As [`ready`](Self::ready).
+            pub fn poll_read_ready(
+                &self,
+                cx: &mut std::task::Context<'_>,
+            ) -> std::task::Poll<std::io::Result<$crate::driver::Ready>> {
+                self.io.registration().poll_ready(cx, $crate::drive::io::Direction::Read)
+            }
+
+            /// Ready when there is room to write, or no use in it; nothing is given. One task at a time, as
+            /// [`poll_read_ready`](Self::poll_read_ready).
+            ///
+            /// # Errors
+            /// As [`ready`](Self::ready).
+            pub fn poll_write_ready(
+                &self,
+                cx: &mut std::task::Context<'_>,
+            ) -> std::task::Poll<std::io::Result<$crate::driver::Ready>> {
+                self.io.registration().poll_ready(cx, $crate::drive::io::Direction::Write)
+            }
+
             /// Borrows the two directions, for code that wants two values.
             pub fn split(
                 &mut self,

@@ -4,6 +4,9 @@
 //! of any runtime and by [`wait`](crate::Wait::wait) on strands and threads. Operations are tried at once and wait only if they
 //! would block. When its runtime is shut down, who waits for it gets an error.
 //!
+//! Errors of binding and connecting say to what; what the system said, with its number, is their
+//! [`source`](std::error::Error::source). Those of reading, writing, sending and receiving are the system's own.
+//!
 //! ```
 //! use ropewalk::net::{TcpListener, TcpStream};
 //!
@@ -29,6 +32,8 @@
 mod macros;
 mod accepting;
 mod async_fd;
+mod chunks;
+mod incoming;
 mod resolve;
 pub mod split;
 mod stream;
@@ -37,11 +42,14 @@ mod udp;
 pub mod unix;
 
 pub use async_fd::AsyncFd;
+pub use chunks::{Chunks, Lent};
+pub use incoming::IntoIncoming;
 pub use resolve::{ToSocketAddrs, lookup_host};
 pub use tcp::{TcpListener, TcpSocket, TcpStream};
 pub use udp::UdpSocket;
 pub use unix::{UnixDatagram, UnixListener, UnixStream};
 
+use std::fmt;
 use std::io;
 
 /// Closing what the other side has closed already is no error.
@@ -52,7 +60,33 @@ pub(crate) fn over_is_closed(closed: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// An error that says what was being done, to what.
-pub(crate) fn named(what: &str, object: impl std::fmt::Display, error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{what} {object}: {error}"))
+/// An error that says what was being done, to what. Its [`source`](std::error::Error::source) is what the system said.
+pub(crate) fn named(what: &str, object: impl fmt::Display, error: io::Error) -> io::Error {
+    Named { text: format!("{what} {object}: {error}"), error }.into()
+}
+
+/// See [`named`].
+#[derive(Debug)]
+struct Named {
+    text: String,
+    error: io::Error,
+}
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Named {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        // What is itself named says no more than this one: what the system said is behind it.
+        self.error.get_ref().and_then(|error| error.source()).or(Some(&self.error))
+    }
+}
+
+impl From<Named> for io::Error {
+    fn from(named: Named) -> Self {
+        Self::new(named.error.kind(), named)
+    }
 }

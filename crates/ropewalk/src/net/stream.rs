@@ -1,28 +1,19 @@
 //! Reading from and writing to any registered file that is a stream of bytes: sockets, pipes.
 //!
-//! An operation is tried at once and waits only if it would block. If it moves fewer bytes than asked for, the stream is used
-//! up, and the next one waits without trying.
+//! An operation is tried at once and waits only if it would block. If it moves fewer bytes than it could have, the stream may be
+//! used up, and the next one waits without trying (`drive/io/extent.rs`).
 
-use crate::drive::io::{Direction, Moored};
+use crate::drive::io::{Direction, Moored, Part, Stream, UpTo};
 use std::future::Future;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
-use std::os::fd::AsFd;
 use std::task::{Context, Poll};
 
-fn room(buffers: &[IoSliceMut<'_>]) -> usize {
-    buffers.iter().map(|buffer| buffer.len()).sum()
-}
-
-fn size(buffers: &[IoSlice<'_>]) -> usize {
-    buffers.iter().map(|buffer| buffer.len()).sum()
-}
-
-impl<S: AsFd> Moored<S>
+impl<S: Stream> Moored<S>
 where
     for<'a> &'a S: Read,
 {
     pub(crate) fn read(&self, buffer: &mut [u8]) -> impl Future<Output = io::Result<usize>> {
-        let most = buffer.len();
+        let most = S::reads(UpTo::bytes(buffer.len()));
         self.registration().transfer(Direction::Read, most, move || self.file().read(buffer))
     }
 
@@ -30,7 +21,7 @@ where
         &self,
         buffers: &mut [IoSliceMut<'_>],
     ) -> impl Future<Output = io::Result<usize>> {
-        let most = room(buffers);
+        let most = S::reads(UpTo::room(buffers));
         self.registration().transfer(Direction::Read, most, move || self.file().read_vectored(buffers))
     }
 
@@ -43,7 +34,7 @@ where
     }
 
     pub(crate) fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
-        let most = buffer.len();
+        let most = S::reads(UpTo::bytes(buffer.len()));
         self.registration().poll_move(cx, Direction::Read, most, move || self.file().read(buffer))
     }
 
@@ -52,33 +43,35 @@ where
         cx: &mut Context<'_>,
         buffers: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
-        let most = room(buffers);
+        let most = S::reads(UpTo::room(buffers));
         self.registration().poll_move(cx, Direction::Read, most, move || self.file().read_vectored(buffers))
     }
 }
 
-impl<S: AsFd> Moored<S>
+impl<S: Stream> Moored<S>
 where
     for<'a> &'a S: Write,
 {
     pub(crate) fn write(&self, bytes: &[u8]) -> impl Future<Output = io::Result<usize>> {
-        self.registration().transfer(Direction::Write, bytes.len(), move || self.file().write(bytes))
+        let most = UpTo::bytes(bytes.len());
+        self.registration().transfer(Direction::Write, most, move || self.file().write(bytes))
     }
 
     pub(crate) fn write_vectored(&self, buffers: &[IoSlice<'_>]) -> impl Future<Output = io::Result<usize>> {
-        let most = size(buffers);
+        let most = UpTo::all(buffers);
         self.registration().transfer(Direction::Write, most, move || self.file().write_vectored(buffers))
     }
 
     pub(crate) fn write_all(&self, mut bytes: &[u8]) -> impl Future<Output = io::Result<()>> {
-        self.registration().io(Direction::Write, move || {
-            while !bytes.is_empty() {
-                match self.file().write(bytes)? {
-                    0 => return Err(io::ErrorKind::WriteZero.into()),
-                    count => bytes = &bytes[count..],
-                }
+        self.registration().transfer_all(Direction::Write, move || {
+            let part = UpTo::at_once(bytes);
+            let count = if part.is_empty() { 0 } else { self.file().write(part)? };
+            bytes = &bytes[count..];
+            match count {
+                _ if bytes.is_empty() => Ok(Part::Last),
+                0 => Err(io::ErrorKind::WriteZero.into()),
+                _ => Ok(if count < part.len() { Part::Short } else { Part::Full }),
             }
-            Ok(())
         })
     }
 
@@ -91,7 +84,8 @@ where
     }
 
     pub(crate) fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.registration().poll_move(cx, Direction::Write, bytes.len(), move || self.file().write(bytes))
+        let most = UpTo::bytes(bytes.len());
+        self.registration().poll_move(cx, Direction::Write, most, move || self.file().write(bytes))
     }
 
     pub(crate) fn poll_write_vectored(
@@ -99,7 +93,7 @@ where
         cx: &mut Context<'_>,
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let most = size(buffers);
+        let most = UpTo::all(buffers);
         self.registration().poll_move(cx, Direction::Write, most, move || self.file().write_vectored(buffers))
     }
 }

@@ -1,10 +1,12 @@
-//! UDP.
+//! UDP. Options and groups are in `options.rs`.
 
-use super::named;
+mod options;
+
 use super::resolve::{ToSocketAddrs, first_to_be_had};
 use crate::drive::io::{Direction, Interest, Moored};
 use std::io;
-use std::net::{self, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{self, SocketAddr};
+use std::task::{Context, Poll};
 
 /// A UDP socket. All functions take `&self`: any number of tasks may send and receive.
 ///
@@ -80,8 +82,7 @@ impl UdpSocket {
         let Some(to) = to.first() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no address to send to"));
         };
-        let sent = self.io.registration().io(Direction::Write, || self.io.file().send_to(bytes, to)).await;
-        sent.map_err(|error| named("sending to", to, error))
+        self.io.registration().io(Direction::Write, || self.io.file().send_to(bytes, to)).await
     }
 
     /// Receives a datagram; what does not fit into `buffer` is lost. Cancel safe: if it was not completed, none was taken.
@@ -98,6 +99,14 @@ impl UdpSocket {
     /// As [`recv`](Self::recv).
     pub async fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.io.registration().io(Direction::Read, || self.io.file().recv_from(buffer)).await
+    }
+
+    /// Looks at the next datagram from the connected address, without taking it. Cancel safe.
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    pub async fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.io.registration().io(Direction::Read, || self.io.file().peek(buffer)).await
     }
 
     /// Looks at the next datagram without taking it. Cancel safe.
@@ -140,6 +149,45 @@ impl UdpSocket {
         self.try_io(Interest::READABLE, || self.io.file().recv_from(buffer))
     }
 
+    /// [`send_to`](Self::send_to) for hand-written futures. One task at a time: the last one to poll is woken.
+    ///
+    /// ```
+    /// use ropewalk::net::UdpSocket;
+    /// use std::future::poll_fn;
+    /// # ropewalk::block_on(async {
+    /// let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    /// let here = socket.local_addr()?;
+    /// poll_fn(|cx| socket.poll_send_to(cx, b"hello", here)).await?;
+    /// let mut buffer = [0; 16];
+    /// assert_eq!(poll_fn(|cx| socket.poll_recv_from(cx, &mut buffer)).await?, (5, here));
+    /// # Ok::<(), std::io::Error>(())
+    /// # })?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn poll_send_to(
+        &self,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+        to: SocketAddr,
+    ) -> Poll<io::Result<usize>> {
+        self.io.registration().poll_io(cx, Direction::Write, || self.io.file().send_to(bytes, to))
+    }
+
+    /// [`recv_from`](Self::recv_from) for hand-written futures. One task at a time, as [`poll_send_to`](Self::poll_send_to).
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    pub fn poll_recv_from(
+        &self,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<(usize, SocketAddr)>> {
+        self.io.registration().poll_io(cx, Direction::Read, || self.io.file().recv_from(buffer))
+    }
+
     /// The address on this side.
     ///
     /// # Errors
@@ -154,54 +202,6 @@ impl UdpSocket {
     /// `NotConnected`, if there is none.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.io.file().peer_addr()
-    }
-
-    /// Whether datagrams may go to broadcast addresses.
-    ///
-    /// # Errors
-    /// What the system says.
-    pub fn set_broadcast(&self, on: bool) -> io::Result<()> {
-        self.io.file().set_broadcast(on)
-    }
-
-    /// How many hops a datagram may make.
-    ///
-    /// # Errors
-    /// What the system says.
-    pub fn set_ttl(&self, hops: u32) -> io::Result<()> {
-        self.io.file().set_ttl(hops)
-    }
-
-    /// Joins a multicast group at the interface of that address.
-    ///
-    /// # Errors
-    /// What the system says.
-    pub fn join_multicast_v4(&self, group: Ipv4Addr, interface: Ipv4Addr) -> io::Result<()> {
-        self.io.file().join_multicast_v4(&group, &interface)
-    }
-
-    /// Leaves a multicast group.
-    ///
-    /// # Errors
-    /// What the system says.
-    pub fn leave_multicast_v4(&self, group: Ipv4Addr, interface: Ipv4Addr) -> io::Result<()> {
-        self.io.file().leave_multicast_v4(&group, &interface)
-    }
-
-    /// Joins a multicast group at the interface of that number.
-    ///
-    /// # Errors
-    /// What the system says.
-    pub fn join_multicast_v6(&self, group: Ipv6Addr, interface: u32) -> io::Result<()> {
-        self.io.file().join_multicast_v6(&group, interface)
-    }
-
-    /// Leaves a multicast group.
-    ///
-    /// # Errors
-    /// What the system says.
-    pub fn leave_multicast_v6(&self, group: Ipv6Addr, interface: u32) -> io::Result<()> {
-        self.io.file().leave_multicast_v6(&group, interface)
     }
 
     /// The error that the system keeps for this socket, if there is one; it is kept no longer.

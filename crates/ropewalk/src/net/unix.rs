@@ -21,6 +21,7 @@ pub type OwnedWriteHalf = super::split::OwnedWriteHalf<UnixStream>;
 
 use socket2::{SockAddr, Socket};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -28,9 +29,15 @@ use std::time::Duration;
 /// connected: nobody tells.
 const ROOM_IN_QUEUE: Duration = Duration::from_millis(1);
 
-/// An address by its path, or, if that begins with a NUL byte, by the abstract name that follows (Linux).
+/// An address by its path, or, if that begins with a NUL byte, by the abstract name that follows (Linux), which may have any
+/// bytes. A path ends at its first NUL for the system: one with another inside would be a different path.
 fn address_of(path: &Path) -> io::Result<SockAddr> {
-    SockAddr::unix(path).map_err(|error| super::named("the socket", path.display(), error))
+    let bytes = path.as_os_str().as_bytes();
+    let address = match bytes.iter().position(|byte| *byte == 0) {
+        Some(1..) => Err(io::Error::new(io::ErrorKind::InvalidInput, "a path has no NUL byte inside")),
+        _ => SockAddr::unix(path),
+    };
+    address.map_err(|error| super::named("the socket", path.display(), error))
 }
 
 /// An address as `socket2` wants it.
@@ -38,7 +45,6 @@ fn address(address: &SocketAddr) -> io::Result<SockAddr> {
     #[cfg(target_os = "linux")]
     {
         use std::os::linux::net::SocketAddrExt;
-        use std::os::unix::ffi::OsStrExt;
         if let Some(name) = address.as_abstract_name() {
             let mut bytes = vec![0];
             bytes.extend_from_slice(name);

@@ -1,13 +1,19 @@
 //! How one learns that a process has ended: its pidfd through the driver of a runtime, or SIGCHLD.
 //!
 //! A pidfd tells of one process and needs no handler, so it is taken where the system has it. SIGCHLD tells of all, so
-//! everybody who waits has to look; it needs no driver, so it is also what is left when a runtime has ended.
+//! everybody who waits has to look; it needs no driver, so it is also what is left when a runtime has ended. Where there is no
+//! descriptor for either, one looks now and then.
 
 use crate::drive::io::{Direction, Interest, Moored};
 use crate::signal::unix::{Signal, SignalKind, signal};
+use crate::time::sleep;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::process::{Child, ExitStatus};
+use std::time::Duration;
+
+/// How often one looks who hears of nothing.
+const LOOKS: Duration = Duration::from_secs(1);
 
 /// Where one waits for the end of a process.
 #[derive(Debug, Default)]
@@ -17,6 +23,8 @@ pub(super) enum Notice {
     None,
     Pidfd(Pidfd),
     Children(Signal),
+    /// Nothing is to be had that tells.
+    Nothing,
 }
 
 /// The file descriptor that stands for one process.
@@ -28,25 +36,34 @@ impl Notice {
     pub(super) async fn of(&mut self, child: &mut Child) -> io::Result<ExitStatus> {
         loop {
             match self {
-                Self::None => *self = Self::begin(child)?,
+                Self::None => *self = Self::begin(child),
                 Self::Pidfd(pidfd) => match pidfd.end(child).await {
                     Ok(status) => return status,
-                    Err(DriverGone) => *self = Self::Children(signal(SignalKind::child())?),
+                    Err(DriverGone) => *self = Self::listen(),
                 },
                 // Whoever listens looks afterwards: an end before that is seen, an end after it is heard.
                 Self::Children(signal) => match child.try_wait()? {
                     Some(status) => return Ok(status),
                     None => signal.recv().await,
                 },
+                // Whoever gives up and waits again looks at once.
+                Self::Nothing => match child.try_wait()? {
+                    Some(status) => return Ok(status),
+                    None => {
+                        sleep(LOOKS).await;
+                        *self = Self::begin(child);
+                    }
+                },
             }
         }
     }
 
-    fn begin(child: &Child) -> io::Result<Self> {
-        match Pidfd::watch(child) {
-            Some(pidfd) => Ok(Self::Pidfd(pidfd)),
-            None => Ok(Self::Children(signal(SignalKind::child())?)),
-        }
+    fn begin(child: &Child) -> Self {
+        Pidfd::watch(child).map_or_else(Self::listen, Self::Pidfd)
+    }
+
+    fn listen() -> Self {
+        signal(SignalKind::child()).map_or(Self::Nothing, Self::Children)
     }
 }
 

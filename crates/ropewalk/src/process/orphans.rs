@@ -2,12 +2,12 @@
 //!
 //! A thread of the process waits for them, while there are any: it needs no runtime, which may have ended long before
 //! they do. It sleeps in `poll` over their pidfds and a pipe. The pipe tells of new orphans, and of SIGCHLD where the
-//! system gives no pidfd.
+//! system gives no pidfd. Where there is no descriptor for a pipe, it looks now and then, and tries again.
 //!
 //! # Invariants
 //!
-//! - **OR1** An orphan is in `new` or on the thread. Whoever adds one to `new` rings afterwards; the thread empties the
-//!   pipe first and takes what is new second.
+//! - **OR1** An orphan is in `new` or on the thread. Whoever adds one to `new` rings afterwards, if there is a bell; the
+//!   thread hangs it up, or empties its pipe, first and takes what is new second. Without a bell it sleeps for `LOOKS` at most.
 //! - **OR2** The thread ends only if, under the lock, `new` is empty and it has none itself; it clears `is_running` in the
 //!   same step. So whoever adds one finds it running, or starts it.
 
@@ -24,7 +24,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
-/// If neither a pidfd nor SIGCHLD is to be had, the thread looks as often as this.
+/// If neither a pidfd nor SIGCHLD is to be had, or no pipe, the thread looks as often as this.
 const LOOKS: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 struct Orphans {
@@ -49,8 +49,8 @@ pub(super) fn adopt(mut child: Child) {
     let mut state = orphans.state.lock();
     state.new.push(child);
     if !state.is_running {
-        // Without a thread or a pipe it stays in the list, and the next orphan tries again.
-        let _later = orphans.start(&mut state);
+        // Without a thread it stays in the list, and the next orphan tries again.
+        state.is_running = orphans.start().is_ok();
     }
     if let Some(bell) = &state.bell {
         bell.ring();
@@ -58,22 +58,15 @@ pub(super) fn adopt(mut child: Child) {
 }
 
 impl Orphans {
-    fn start(&'static self, state: &mut State) -> io::Result<()> {
-        let (reader, writer) = io::pipe()?;
-        rustix::io::ioctl_fionbio(&reader, true)?;
-        rustix::io::ioctl_fionbio(&writer, true)?;
-        let bell = Arc::new(Bell(writer));
-        let own = bell.clone();
+    fn start(&'static self) -> io::Result<()> {
         let thread = thread::Builder::new().name("ropewalk-reaper".to_owned()).stack_size(256 << 10);
-        thread.spawn(move || self.reap(reader, own))?;
-        (state.is_running, state.bell) = (true, Some(bell));
-        Ok(())
+        thread.spawn(move || self.reap()).map(drop)
     }
 
     /// Reaps until no orphan is left.
-    fn reap(&self, mut pipe: PipeReader, bell: Arc<Bell>) {
+    fn reap(&self) {
         let (mut orphans, mut listener) = (Vec::new(), None);
-        let waker = Waker::from(bell);
+        let mut rope = self.hang_up_a_bell().ok();
         while self.take_new(&mut orphans) {
             let is_blind = orphans.iter().any(|orphan| orphan.pidfd.is_none());
             if is_blind && listener.is_none() {
@@ -82,11 +75,25 @@ impl Orphans {
             // After listening: an end before that is seen here, one after it is heard.
             orphans.retain_mut(|orphan| matches!(orphan.child.try_wait(), Ok(None)));
             if !orphans.is_empty() {
-                sleep(&pipe, &orphans, is_blind, listener.as_mut(), &waker);
+                sleep(rope.as_ref(), &orphans, is_blind, listener.as_mut());
             }
-            // Before what is new is taken (OR1). It does not block; what is left is read the next time.
-            let _emptied = pipe.read(&mut [0; 256]);
+            // Before what is new is taken (OR1).
+            match &mut rope {
+                // It does not block; what is left is read the next time.
+                Some((pipe, _)) => drop(pipe.read(&mut [0; 256])),
+                None => rope = self.hang_up_a_bell().ok(),
+            }
         }
+    }
+
+    /// From now on whoever adds an orphan rings.
+    fn hang_up_a_bell(&self) -> io::Result<Rope> {
+        let (reader, writer) = io::pipe()?;
+        rustix::io::ioctl_fionbio(&reader, true)?;
+        rustix::io::ioctl_fionbio(&writer, true)?;
+        let bell = Arc::new(Bell(writer));
+        self.state.lock().bell = Some(bell.clone());
+        Ok((reader, Waker::from(bell)))
     }
 
     /// Whether there are orphans now. If not, the thread counts as ended (OR2).
@@ -105,14 +112,11 @@ struct Orphan {
     pidfd: Option<OwnedFd>,
 }
 
+/// The thread's end of a bell: where it is heard, and what rings it.
+type Rope = (PipeReader, Waker);
+
 /// Sleeps until one of them may have ended, or the bell rings.
-fn sleep(
-    pipe: &PipeReader,
-    orphans: &[Orphan],
-    is_blind: bool,
-    listener: Option<&mut Signal>,
-    waker: &Waker,
-) {
+fn sleep(rope: Option<&Rope>, orphans: &[Orphan], is_blind: bool, listener: Option<&mut Signal>) {
     let is_deaf = listener.is_none();
     // It rings if there is a SIGCHLD while this lives; there may have been one since they were looked at.
     let mut heard = pin!(async {
@@ -121,13 +125,14 @@ fn sleep(
             None => pending().await,
         }
     });
-    let limit = match heard.as_mut().poll(&mut Context::from_waker(waker)) {
-        Poll::Ready(()) => Some(Timespec { tv_sec: 0, tv_nsec: 0 }),
-        Poll::Pending => (is_blind && is_deaf).then_some(LOOKS),
-    };
+    let limit =
+        rope.map_or(Some(LOOKS), |(_, waker)| match heard.as_mut().poll(&mut Context::from_waker(waker)) {
+            Poll::Ready(()) => Some(Timespec { tv_sec: 0, tv_nsec: 0 }),
+            Poll::Pending => (is_blind && is_deaf).then_some(LOOKS),
+        });
     let pidfds = orphans.iter().filter_map(|orphan| orphan.pidfd.as_ref());
     let mut watched: Vec<_> = pidfds.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-    watched.push(PollFd::new(pipe, PollFlags::IN));
+    watched.extend(rope.map(|(pipe, _)| PollFd::new(pipe, PollFlags::IN)));
     // Interrupted or not: who sleeps here looks again.
     let _events = poll(&mut watched, limit.as_ref());
 }

@@ -2,7 +2,7 @@
 //! as it expects them.
 
 use super::Stdio;
-use crate::drive::io::{Direction, Interest, Moored};
+use crate::drive::io::{Direction, Interest, Moored, UpTo};
 use crate::io::{AsyncRead, AsyncWrite, IoSlice, IoSliceMut};
 use rustix::io::{ioctl_fionbio, read, readv, write, writev};
 use std::io;
@@ -31,7 +31,7 @@ impl End {
         &self,
         cx: &mut Context<'_>,
         direction: Direction,
-        most: usize,
+        most: UpTo,
         mut operation: impl FnMut(BorrowedFd<'_>) -> rustix::io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         let end = self.open()?;
@@ -105,7 +105,7 @@ macro_rules! reads {
                 cx: &mut Context<'_>,
                 buf: &mut [u8],
             ) -> Poll<io::Result<usize>> {
-                let most = buf.len();
+                let most = UpTo::bytes(buf.len()).to_a_bound();
                 self.0.poll_move(cx, Direction::Read, most, |file| read(file, &mut *buf))
             }
 
@@ -114,7 +114,7 @@ macro_rules! reads {
                 cx: &mut Context<'_>,
                 bufs: &mut [IoSliceMut<'_>],
             ) -> Poll<io::Result<usize>> {
-                let most = bufs.iter().map(|buf| buf.len()).sum();
+                let most = UpTo::room(bufs).to_a_bound();
                 self.0.poll_move(cx, Direction::Read, most, |file| readv(file, bufs))
             }
         }
@@ -127,7 +127,8 @@ reads!(ChildStdout ChildStderr);
 /// [`BrokenPipe`](io::ErrorKind::BrokenPipe). Closing is the end of the child's input.
 impl AsyncWrite for ChildStdin {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        self.0.poll_move(cx, Direction::Write, buf.len(), |file| write(file, buf))
+        let most = UpTo::bytes(buf.len());
+        self.0.poll_move(cx, Direction::Write, most, |file| write(file, buf))
     }
 
     fn poll_write_vectored(
@@ -135,7 +136,7 @@ impl AsyncWrite for ChildStdin {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let most = bufs.iter().map(|buf| buf.len()).sum();
+        let most = UpTo::all(bufs);
         self.0.poll_move(cx, Direction::Write, most, |file| writev(file, bufs))
     }
 

@@ -182,7 +182,7 @@ impl Shared {
     #[cfg(unix)]
     pub(crate) fn watch_begins(&self) {
         if let Some(pool) = self.pool(MAIN) {
-            pool.seam.watch_begins();
+            pool.watch_begins();
         }
     }
 

@@ -155,6 +155,15 @@ impl Pool {
         self.wake_guest();
     }
 
+    /// The first file is watched: whoever sleeps without looking for events begins anew.
+    #[cfg(unix)]
+    pub(crate) fn watch_begins(&self) {
+        self.seam.watch_begins();
+        if self.hosted {
+            self.unpark(0); // as a guest, it has told its host that there is nothing to look for
+        }
+    }
+
     /// Whoever drives this pool on another runtime's worker has no thread to unpark. It leaves its waker before it looks
     /// whether there was an unpark, and we look for the waker after the unpark: one of the two sees the other.
     fn wake_guest(&self) {

@@ -20,6 +20,7 @@
 //!   a task yields, or a newer one wants the slot, it becomes the last of the ring.
 //! * A task that yields, or has used up its budget, goes behind everything in slot, ring and local queue.
 
+mod cores;
 pub(crate) mod crowd;
 mod follow;
 mod frame;
@@ -29,6 +30,7 @@ mod rest;
 mod run;
 mod timers;
 
+use cores::Cores;
 use crowd::Crowd;
 pub(crate) use frame::Frame;
 use pair::Tempo;
@@ -106,6 +108,7 @@ pub(crate) struct Worker {
     pub(super) linger_credit: SpinCredit,
     pub(super) habit: Habit,
     crowd: Crowd,
+    cores: Cores,
     tempo: Tempo,
     /// How often in a row little was to be had elsewhere; below zero: how often not to wait for more.
     small_hauls: Cell<i32>,
@@ -151,6 +154,7 @@ impl Worker {
             linger_credit: SpinCredit::new(),
             habit: Habit::default(),
             crowd: Crowd::default(),
+            cores: Cores::default(),
             tempo: Tempo::default(),
             small_hauls: Cell::new(0),
             leave: Cell::new(false),

@@ -31,6 +31,15 @@ impl Instant {
         Here::with(|here| Self(here.clock().nanos()))
     }
 
+    pub(crate) const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Since the clock's own beginning.
+    pub(crate) const fn nanos(self) -> u64 {
+        self.0
+    }
+
     /// How long it is from `earlier` to here; zero if it is not earlier.
     pub fn duration_since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))

@@ -6,7 +6,7 @@ use ropewalk::fs::{self, Permissions};
 use ropewalk::{Runtime, block_on};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 /// A version: as long as its number says, of one byte.
 fn version(number: u8) -> Vec<u8> {
@@ -102,6 +102,65 @@ fn it_keeps_permissions_and_follows_links() {
         assert!(fs::symlink_metadata(place.at("link")).await.unwrap().is_symlink());
         assert_eq!(fs::metadata(place.at("real")).await.unwrap().mode() & 0o777, 0o604);
     });
+}
+
+/// Somebody looks at the temporary files as long as it takes to have seen some.
+#[test]
+fn while_it_is_written_nobody_may_read_it_who_may_not_read_the_old() {
+    let (place, bytes) = (Place::new(), vec![7; 4_000_000]);
+    let path = place.at("secret");
+    std::fs::write(&path, "old").unwrap();
+    std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+    let seen = AtomicUsize::new(0);
+    guarded("looking", || {
+        std::thread::scope(|scope| {
+            let looking = scope.spawn(|| {
+                while seen.load(SeqCst) < 20 {
+                    seen.fetch_add(temporaries(&place), SeqCst);
+                }
+            });
+            while !looking.is_finished() {
+                block_on(fs::write_atomic(&path, &bytes)).unwrap();
+            }
+        });
+    });
+}
+
+/// How many temporary files with something in them are there now; none is for everybody.
+fn temporaries(place: &Place) -> usize {
+    let entries = std::fs::read_dir(&place.0).unwrap().map(|entry| entry.unwrap());
+    let temporary = entries.filter(|entry| entry.file_name().as_encoded_bytes().ends_with(b".tmp"));
+    let written = temporary.filter_map(|entry| entry.metadata().ok()).filter(|found| found.len() > 0);
+    written.inspect(|found| assert_eq!(found.mode() & 0o777, 0o600, "it is for everybody")).count()
+}
+
+#[test]
+fn a_link_to_nothing_stays_and_leads_to_the_file_then() {
+    let place = Place::new();
+    block_on(async {
+        fs::create_dir(place.at("far")).await.unwrap();
+        fs::symlink("far/between", place.at("link")).await.unwrap();
+        fs::symlink(place.at("real"), place.at("far/between")).await.unwrap();
+        fs::write_atomic(place.at("link"), "new").await.unwrap();
+        assert_eq!(fs::read_to_string(place.at("real")).await.unwrap(), "new");
+        assert!(fs::symlink_metadata(place.at("link")).await.unwrap().is_symlink());
+        assert!(fs::symlink_metadata(place.at("far/between")).await.unwrap().is_symlink());
+
+        fs::symlink("round", place.at("round")).await.unwrap();
+        let error = fs::write_atomic(place.at("round"), "new").await.unwrap_err();
+        assert!(fs::symlink_metadata(place.at("round")).await.unwrap().is_symlink(), "{error}");
+    });
+    assert_eq!(place.names(), ["far", "link", "real", "round"]);
+}
+
+#[test]
+fn a_name_may_be_as_long_as_the_system_allows() {
+    let place = Place::new();
+    for name in ["n".repeat(255), "\u{e9}".repeat(127), "\u{1f9f5}".repeat(63)] {
+        block_on(fs::write_atomic(place.at(&name), "x")).unwrap();
+        assert_eq!(place.names(), [name.as_str()]);
+        std::fs::remove_file(place.at(&name)).unwrap();
+    }
 }
 
 #[test]

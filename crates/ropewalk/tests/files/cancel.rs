@@ -3,7 +3,7 @@
 use super::kit::{Gate, guarded};
 use super::{Place, pattern, polled};
 use ropewalk::fs::{self, File};
-use ropewalk::io::{SeekFrom, prelude::*};
+use ropewalk::io::{BufReader, SeekFrom, prelude::*};
 use ropewalk::{Runtime, Wait, block_on};
 
 /// A runtime whose blocking pool has one thread, and that one busy until the gate is opened.
@@ -83,6 +83,106 @@ fn a_seek_that_is_dropped_has_happened_or_not() {
                 assert_eq!(file.stream_position().await.unwrap(), twice + 100);
             });
         }
+    }
+}
+
+/// The same, but the next operation is a read, and what was read ahead is still there.
+#[test]
+fn a_read_after_a_seek_that_is_dropped_is_at_one_place_or_the_other() {
+    let (place, bytes) = (Place::new(), pattern(100_000, 5));
+    std::fs::write(place.at("a"), &bytes).unwrap();
+    for polls in 0..4 {
+        for to in [SeekFrom::Start(50_000), SeekFrom::Current(49_900), SeekFrom::End(-50_000)] {
+            block_on(async {
+                let mut file = File::open(place.at("a")).await.unwrap();
+                let mut buf = [0; 100];
+                file.read_exact(&mut buf).await.unwrap();
+                drop(polled(polls, file.seek(to)).await);
+                let mut rest = Vec::new();
+                file.read_exact(&mut buf).await.unwrap();
+                let at = file.stream_position().await.unwrap() as usize;
+                assert!(at == 200 || at == 50_100, "{to:?}, polls {polls}: at {at}");
+                assert!(buf == bytes[at - 100..at], "{to:?}, polls {polls}: not from there");
+                file.read_to_end(&mut rest).await.unwrap();
+                assert!(rest == bytes[at..], "{to:?}, polls {polls}: {} bytes more", rest.len());
+            });
+        }
+    }
+}
+
+/// The same through a buffer, which has to know of it.
+#[test]
+fn a_read_after_a_seek_of_a_buffer_that_is_dropped_is_at_one_place_or_the_other() {
+    let (place, bytes) = (Place::new(), pattern(100_000, 6));
+    std::fs::write(place.at("a"), &bytes).unwrap();
+    for polls in 0..4 {
+        for to in [SeekFrom::Start(50_000), SeekFrom::Current(49_900), SeekFrom::End(-50_000)] {
+            block_on(async {
+                let mut file = BufReader::new(File::open(place.at("a")).await.unwrap());
+                let mut buf = [0; 100];
+                file.read_exact(&mut buf).await.unwrap();
+                drop(polled(polls, file.seek(to)).await);
+                file.read_exact(&mut buf).await.unwrap();
+                let at = file.stream_position().await.unwrap() as usize;
+                assert!(at == 200 || at == 50_100, "{to:?}, polls {polls}: at {at}");
+                assert!(buf == bytes[at - 100..at], "{to:?}, polls {polls}: not from there");
+                // Another seek follows one that is dropped.
+                drop(polled(polls, file.seek(to)).await);
+                assert_eq!(file.seek(SeekFrom::Start(7)).await.unwrap(), 7);
+                file.read_exact(&mut buf).await.unwrap();
+                assert!(buf == bytes[7..107], "{to:?}, polls {polls}: not from there");
+            });
+        }
+    }
+}
+
+/// The same, but the next operation is a write.
+#[test]
+fn a_write_after_a_seek_that_is_dropped_is_at_one_place_or_the_other() {
+    let place = Place::new();
+    for polls in 0..4 {
+        std::fs::write(place.at("a"), "0123456789").unwrap();
+        block_on(async {
+            let mut file = File::options().read(true).write(true).open(place.at("a")).await.unwrap();
+            file.read_exact(&mut [0; 2]).await.unwrap();
+            drop(polled(polls, file.seek(SeekFrom::Start(6))).await);
+            file.write_all(b"ab").await.unwrap();
+            let at = file.stream_position().await.unwrap();
+            let expected = if at == 4 { "01ab456789" } else { "012345ab89" };
+            assert_eq!(std::fs::read_to_string(place.at("a")).unwrap(), expected, "polls {polls}, at {at}");
+        });
+    }
+}
+
+/// What a read found that nobody waited for is not the end any more, if this file was written since.
+#[test]
+fn an_end_that_a_dropped_read_found_hides_nothing_that_is_written_later() {
+    let place = Place::new();
+    for longer in [false, true] {
+        std::fs::write(place.at("a"), "ab").unwrap();
+        let std = std::fs::OpenOptions::new().read(true).write(true).open(place.at("a")).unwrap();
+        let mut file = File::from_std(std);
+        let gate = Gate::new();
+        let runtime = Runtime::builder().worker_threads(1).blocking_threads(0, 1).build().unwrap();
+        runtime.block_on(async {
+            let mut buf = [0; 2];
+            file.read_exact(&mut buf).await.unwrap();
+            hold_up(&runtime, &gate);
+            let found = polled(1, file.read(&mut buf)).await;
+            assert!(
+                matches!(found, None | Some(Ok(0))),
+                "a ring is not held up, and may answer at once: {found:?}"
+            );
+            gate.open();
+            if longer {
+                file.set_len(4).await.unwrap();
+            } else {
+                assert_eq!(file.write_at(b"cd", 2).await.unwrap(), 2);
+            }
+            file.read_exact(&mut buf).await.unwrap();
+            assert_eq!(&buf, if longer { b"\0\0" } else { b"cd" });
+            assert_eq!(file.read(&mut buf).await.unwrap(), 0);
+        });
     }
 }
 

@@ -1,6 +1,6 @@
 //! The standard streams, in processes of their own.
 
-use super::kit::{guarded, is_child, run_as_child, stderr_of};
+use super::kit::{guarded, is_child, run_as_child, stderr_of, until};
 use ropewalk::io::{self, BufReader, prelude::*};
 use ropewalk::{Runtime, time::timeout};
 use std::collections::HashMap;
@@ -81,6 +81,42 @@ fn a_line_without_end_goes_out_in_pieces() {
     assert!(output.status.success(), "{}", stderr_of(&output));
     assert_eq!(output.stdout.iter().filter(|&&byte| byte == b'y').count() % 100_000, 0);
     assert!(output.stdout.windows(300_000).any(|part| part.iter().all(|&byte| byte == b'y')));
+}
+
+/// Whoever has the standard library's lock keeps it: the one who exits, or another thread that never comes back.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_lock_that_is_never_given_back_keeps_nobody_from_exiting_and_nothing_is_lost() {
+    const WHO: &str = "ROPEWALK_TEST_WHO_HAS_THE_LOCK";
+    if is_child() {
+        let is_other = std::env::var(WHO).unwrap() == "other";
+        let (taken, is_taken) = std::sync::mpsc::channel();
+        let other = std::thread::spawn(move || {
+            let _lock = is_other.then(|| std::io::stdout().lock());
+            taken.send(()).unwrap();
+            loop {
+                std::thread::park();
+            }
+        });
+        is_taken.recv().unwrap();
+        let _lock = (!is_other).then(|| std::io::stdout().lock());
+        let runtime = Runtime::builder().worker_threads(1).build().unwrap();
+        runtime.block_on(async { io::stdout().write_all(b"last words\n").await }).unwrap();
+        until("somebody wants to write them", || runtime.metrics().blocking.running > 0);
+        assert!(!other.is_finished());
+        std::process::exit(7);
+    }
+    for who in ["other", "self"] {
+        let name = "standard::a_lock_that_is_never_given_back_keeps_nobody_from_exiting_and_nothing_is_lost";
+        let output = guarded(who, || {
+            run_as_child(name, |child| {
+                child.env(WHO, who);
+            })
+        });
+        assert_eq!(output.status.code(), Some(7), "{who}: {}", stderr_of(&output));
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(said.matches("last words\n").count(), 1, "{who}: {said}");
+    }
 }
 
 #[test]

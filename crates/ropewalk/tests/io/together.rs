@@ -4,8 +4,10 @@ use super::choppy::{Choppy, Random, finish};
 use super::kit::{guarded, on_every_kind};
 use ropewalk::io::{self, BufReader, ErrorKind, prelude::*};
 use ropewalk::{Runtime, Wait, join};
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::task::{Context, Poll};
 
 #[test]
 fn a_pipe_with_little_room_moves_everything_between_two_tasks() {
@@ -183,6 +185,69 @@ fn a_proxy_ends_with_the_first_error() {
     drop(client); // front reads the end, and writing to it fails
     let error = finish(io::copy_bidirectional(&mut front, &mut back)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+}
+
+/// One side of a proxy: reads `1`s without end and notes that something else was written to it, or gives one `x` and then
+/// nothing, and takes everything until the other side has noted it.
+struct Side {
+    is_endless: bool,
+    has_given: bool,
+    noted: Arc<AtomicBool>,
+}
+
+impl AsyncRead for Side {
+    fn poll_read(mut self: Pin<&mut Self>, _: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
+        if self.is_endless {
+            buf.fill(1);
+            return Poll::Ready(Ok(buf.len()));
+        }
+        if std::mem::replace(&mut self.has_given, true) {
+            return Poll::Pending;
+        }
+        buf[0] = b'x';
+        Poll::Ready(Ok(1))
+    }
+}
+
+impl AsyncWrite for Side {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        if self.is_endless {
+            assert_eq!(buf, b"x");
+            self.noted.store(true, SeqCst);
+        } else if self.noted.load(SeqCst) {
+            return Poll::Ready(Err(ErrorKind::BrokenPipe.into()));
+        }
+        Poll::Ready(Ok(buf.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// It ends only when the `x` has come through.
+async fn proxy_with_an_endless_side(endless_first: bool) {
+    let noted: Arc<AtomicBool> = Arc::default();
+    let side = |is_endless| Side { is_endless, has_given: false, noted: noted.clone() };
+    let (mut a, mut b) = (side(endless_first), side(!endless_first));
+    let error = io::copy_bidirectional(&mut a, &mut b).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::BrokenPipe && noted.load(SeqCst));
+}
+
+#[test]
+fn a_proxy_lets_both_ways_have_their_turn() {
+    for endless_first in [true, false] {
+        on_every_kind(|kind| {
+            let runtime = kind.build();
+            runtime.block_on(runtime.spawn(proxy_with_an_endless_side(endless_first))).unwrap();
+        });
+        guarded("on a plain thread", || proxy_with_an_endless_side(endless_first).wait());
+        guarded("without anybody", || finish(proxy_with_an_endless_side(endless_first)));
+    }
 }
 
 #[test]

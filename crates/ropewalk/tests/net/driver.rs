@@ -1,10 +1,10 @@
 //! The driver: which one, how it is driven, and what happens when its worker is held.
 
-use crate::common::guarded;
+use crate::common::{Gate, guarded, until};
 use crate::kit::{builder, pair};
 use ropewalk::driver::{Events, Interest, IoDriver, IoDriverKind, IoSource, Token};
 use ropewalk::net::UnixStream;
-use ropewalk::{Runtime, RuntimeError, Wait};
+use ropewalk::{Pool, Runtime, RuntimeError, Wait};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -218,6 +218,41 @@ fn a_runtime_inside_another_one_sees_its_events() {
         outer.spawn(async {}).wait().unwrap();
         (&ours).write_all(b"hello").unwrap();
         assert_eq!(inner.wait().unwrap(), 5);
+    }
+}
+
+/// A runtime without threads sleeps on a worker of another one, and has no sockets. Another pool of it makes one: it learns of
+/// that, for its main pool watches the sockets of all.
+#[test]
+fn a_runtime_inside_another_one_learns_of_its_first_socket() {
+    for kind in kinds() {
+        let outer = builder(1).build().unwrap();
+        let gate = Gate::new();
+        let passed = gate.passed();
+        let (tell, told) = mpsc::channel();
+        let inner = outer.spawn(async move {
+            let inner = builder(0).io_driver(kind).build().unwrap();
+            let side = Pool::builder().name("side").workers(1).build(&inner.handle()).unwrap();
+            tell.send(side).unwrap();
+            inner.block_on(passed);
+        });
+        let side = told.recv().unwrap();
+        until("it waits", || gate.waiting() == 1);
+        std::thread::sleep(Duration::from_millis(10)); // it sleeps, or will
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        let (made, is_made) = mpsc::channel();
+        let reader = side.spawn(async move {
+            let stream = UnixStream::from_std(theirs).unwrap();
+            assert_eq!(stream.try_read(&mut [0; 8]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+            made.send(()).unwrap();
+            stream.read(&mut [0; 8]).await.unwrap()
+        });
+        is_made.recv().unwrap();
+        (&ours).write_all(b"hello").unwrap();
+        let read = guarded(format!("with {kind}: nobody looks for events"), || reader.wait().unwrap());
+        assert_eq!(read, 5);
+        gate.open();
+        inner.wait().unwrap();
     }
 }
 

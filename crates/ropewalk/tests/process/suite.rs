@@ -4,6 +4,8 @@
 mod dropping;
 #[path = "ending.rs"]
 mod ending;
+#[path = "exhausted.rs"]
+mod exhausted;
 #[path = "streams.rs"]
 mod streams;
 

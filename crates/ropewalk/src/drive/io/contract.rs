@@ -51,10 +51,22 @@ impl Interest {
     pub const READABLE: Self = Self(1);
     /// There is room to write, or nobody will ever read.
     pub const WRITABLE: Self = Self(2);
-    /// There is something urgent to read (out-of-band data; an event of a special file).
+    /// There is something urgent to read (out-of-band data; an event of a special file). That the other side has closed is not:
+    /// who wants to hear of that, too, asks for [`READABLE`](Self::READABLE) as well. It may be said too often (by io_uring, of
+    /// all data): be prepared to find nothing.
     pub const PRIORITY: Self = Self(4);
     /// Both directions.
     pub const BOTH: Self = Self(3);
+    /// Both directions, and something urgent.
+    pub(crate) const ALL: Self = Self(7);
+
+    pub(super) fn bits(self) -> u8 {
+        self.0
+    }
+
+    pub(super) fn from_bits(bits: u8) -> Self {
+        Self(bits)
+    }
 
     /// Whether it includes [`READABLE`](Self::READABLE).
     pub fn is_readable(self) -> bool {
@@ -118,9 +130,10 @@ impl Ready {
         self.0 & (Self::WRITABLE.0 | Self::WRITE_CLOSED.0 | Self::ERROR.0) != 0
     }
 
-    /// There is something urgent.
+    /// There is something urgent, or an error. (The end is neither: who looks for something urgent would find it again and
+    /// again, for only a reader can take it.)
     pub fn is_priority(self) -> bool {
-        self.0 & (Self::PRIORITY.0 | Self::READ_CLOSED.0 | Self::ERROR.0) != 0
+        self.0 & (Self::PRIORITY.0 | Self::ERROR.0) != 0
     }
 
     /// The other side writes no more.
@@ -156,7 +169,7 @@ impl Ready {
         for (wanted, bits) in [
             (interest.is_readable(), Self::READABLE.0 | Self::READ_CLOSED.0),
             (interest.is_writable(), Self::WRITABLE.0 | Self::WRITE_CLOSED.0),
-            (interest.is_priority(), Self::PRIORITY.0 | Self::READ_CLOSED.0),
+            (interest.is_priority(), Self::PRIORITY.0),
         ] {
             kept |= if wanted { bits } else { 0 };
         }
@@ -317,8 +330,8 @@ pub trait IoDriver: fmt::Debug + Send + Sync {
     /// What the system says.
     fn deregister(&self, source: IoSource<'_>, token: Token) -> io::Result<()>;
 
-    /// The source was found not to be ready for `interest`: it is to be reported when it is. Edge-triggered drivers have
-    /// nothing to do.
+    /// The source was found not to be ready for `interest`: it is to be reported when it is, as far as it was registered for
+    /// that. Edge-triggered drivers have nothing to do.
     ///
     /// # Errors
     /// What the system says.
@@ -335,7 +348,8 @@ pub trait IoDriver: fmt::Debug + Send + Sync {
     /// Whether a read that filled less than its buffer (or a write that took less than it was given) needs no second one to
     /// find that out: will there be an event for whatever is still to come, the end included? True for drivers that report
     /// [`READ_CLOSED`](Ready::READ_CLOSED) with the last data, and for those that look again after [`rearm`](Self::rearm). It saves
-    /// a system call per message.
+    /// a system call per message. (It is not asked for streams in which a read may stop earlier; of TCP's urgent bytes a driver
+    /// reports [`PRIORITY`](Ready::PRIORITY).)
     fn short_is_empty(&self) -> bool {
         false
     }

@@ -96,7 +96,7 @@ impl IoDriver for Epoll {
     }
 
     fn short_is_empty(&self) -> bool {
-        true // RDHUP comes with the data or after it
+        true // RDHUP comes with the data or after it, PRI with an urgent byte
     }
 
     fn poll(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {

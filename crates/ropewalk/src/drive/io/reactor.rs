@@ -9,6 +9,7 @@
 use super::contract::{Events, Interest, IoDriver, IoSource, Ready, Token};
 use super::readiness::Readiness;
 use super::registry::Registry;
+use super::spare::{Spare, Spares};
 #[cfg(target_os = "linux")]
 use super::uring::Uring;
 use crate::drive::Driver;
@@ -30,6 +31,7 @@ pub(crate) struct Reactor {
     needs_rearm: bool,
     pub(super) short_is_empty: bool,
     registry: Registry,
+    spares: Arc<Spares>,
     harvest: Lock<Events>,
     /// Whether there is something in it: a hint, written under its lock.
     full: AtomicBool,
@@ -49,6 +51,7 @@ impl Reactor {
             #[cfg(target_os = "linux")]
             files: None,
             registry: Registry::new(),
+            spares: Spares::new(),
             harvest: Lock::new(Events::new()),
             full: AtomicBool::new(false),
             over: AtomicBool::new(false),
@@ -69,12 +72,26 @@ impl Reactor {
         self.files.as_ref()
     }
 
+    /// A buffer to read into.
+    pub(super) fn spare(&self) -> Spare {
+        self.spares.take()
+    }
+
     // ---- registrations ----------------------------------------------------------------------------------------
 
-    pub(super) fn register(&self, source: IoSource<'_>, interest: Interest) -> io::Result<Token> {
+    /// `begins` is called by whoever finds that nothing was watched, whether or not its own file is: others may count on it.
+    pub(super) fn register(
+        &self,
+        source: IoSource<'_>,
+        interest: Interest,
+        begins: impl FnOnce(),
+    ) -> io::Result<Token> {
         let token = self.registry.take(Ready::READABLE | Ready::WRITABLE)?;
-        self.registered.fetch_add(1, Relaxed); // before there can be an event
+        let watched = self.registered.fetch_add(1, Relaxed); // before there can be an event
         let registered = self.driver.register(source, token, interest);
+        if watched == 0 {
+            begins();
+        }
         fence(SeqCst); // X3
         if registered.is_ok() && !self.over.load(Relaxed) {
             return Ok(token);
@@ -118,11 +135,6 @@ impl Reactor {
     }
 
     // ---- events -----------------------------------------------------------------------------------------------
-
-    /// Whether there is one registration.
-    pub(super) fn is_alone(&self) -> bool {
-        self.registered.load(Relaxed) == 1
-    }
 
     /// Collects events, sleeping for them if there are none; at most for `timeout`. By one thread at a time.
     fn collect(&self, timeout: Option<Duration>) {
@@ -185,12 +197,13 @@ impl Reactor {
         &*self.driver
     }
 
-    /// Registered, polls, events, failed calls of the driver, operations on files.
-    pub(super) fn counts(&self) -> [u64; 5] {
+    /// Registered, polls, events, failed calls of the driver, operations on files, what has arrived by completion.
+    pub(super) fn counts(&self) -> [u64; 6] {
         #[cfg(target_os = "linux")]
-        let operations = self.files.as_ref().map_or(0, |files| files.operations());
+        let (operations, arrivals) =
+            self.files.as_ref().map_or((0, 0), |files| (files.operations(), files.arrivals()));
         #[cfg(not(target_os = "linux"))]
-        let operations = 0;
+        let (operations, arrivals) = (0, 0);
         let registered = self.registered.load(Relaxed) as u64;
         [
             registered,
@@ -198,6 +211,7 @@ impl Reactor {
             self.events.load(Relaxed),
             self.failures.load(Relaxed),
             operations,
+            arrivals,
         ]
     }
 }
@@ -240,4 +254,48 @@ impl Driver for Arc<Reactor> {
 /// What somebody is told who waits for an event that will not come.
 pub(super) fn over() -> io::Error {
     io::Error::other("the runtime of this socket or file was shut down")
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+    use std::sync::{Barrier, Mutex};
+
+    /// Registers two at once: neither returns before both have come. The first one it refuses, if it is told to.
+    #[derive(Debug)]
+    struct Both(Barrier, Mutex<bool>);
+
+    impl IoDriver for Both {
+        fn register(&self, _: IoSource<'_>, _: Token, _: Interest) -> io::Result<()> {
+            self.0.wait();
+            let refused = std::mem::take(&mut *self.1.lock().unwrap());
+            if refused { Err(io::ErrorKind::Other.into()) } else { Ok(()) }
+        }
+        fn deregister(&self, _: IoSource<'_>, _: Token) -> io::Result<()> {
+            Ok(())
+        }
+        fn poll(&self, _: &mut Events, _: Option<Duration>) -> io::Result<()> {
+            Ok(())
+        }
+        fn wake(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Two files are the first ones, at the same time: one of them says so, also if it is refused.
+    #[test]
+    fn two_first_registrations_at_once_are_one_beginning() {
+        for refuses in [false, true] {
+            let reactor = Reactor::new(Box::new(Both(Barrier::new(2), Mutex::new(refuses))));
+            let (file, began) = (io::pipe().unwrap().0, AtomicUsize::new(0));
+            let register = || {
+                let begins = || assert_eq!(began.fetch_add(1, SeqCst), 0, "it begins once");
+                drop(reactor.register(IoSource::new(file.as_fd()), Interest::READABLE, begins));
+            };
+            std::thread::scope(|scope| drop([scope.spawn(register), scope.spawn(register)]));
+            assert_eq!(began.load(SeqCst), 1);
+            assert_eq!(reactor.counts()[0], if refuses { 1 } else { 2 });
+        }
+    }
 }

@@ -3,8 +3,7 @@
 //! ```text
 //! bits   0..6    what it is ready for (`Ready`)
 //!        6       over: no event will come; waiting is an error
-//!        7, 8    somebody is in the slot of that direction
-//!        9       somebody is in the queue
+//!        7..10   somebody waits for that: to read, to write, for something urgent
 //!        11..32  tick: how many events there were
 //!        32..64  generation: which registration lives here
 //! ```
@@ -23,32 +22,31 @@
 //! - **E1** Every change of the word is a read-modify-write, so any two are in one order and the later one sees the earlier.
 //! - **E2** Readiness goes away only by `clear` with the tick of a snapshot taken *before* the operation that would have
 //!   blocked. An event that came in between has raised the tick, and stays.
-//! - **E3** A waker is in its slot (or a node in the queue) before its announcement is in the word, or was woken since it was
-//!   found there. So an event that finds the announcement finds the waker; one that does not came before, and is seen by it.
+//! - **E3** A waker is in the list of those who wait before its announcement is in the word, or was woken since it was found
+//!   there. So an event that finds the announcement finds the waker; one that does not came before, and is seen by it.
 //! - **E4** An event is for one generation: one that was under way when its registration ended changes nothing of the next.
-//! - **E5** No waker is cloned, woken or dropped under the lock of the slots.
+//! - **E5** No waker is cloned, woken or dropped under the lock of the list.
 //! - **E6** OVER is set once per generation, and then everybody who announced itself before is woken.
+//! - **E7** Whoever waited, and finds none of its announcements in the word, is not in the list, or is about to be taken out by
+//!   the event that took them: it need not look for itself there. Woken in vain is all it, or who has its address by then, can be.
 //!
 //! What was written before an `event` is visible to who finds its readiness: `event` releases, `look` acquires.
 
 use super::contract::{Interest, Ready};
+use super::waiting::{Waiting, Who};
 use crate::runtime::wake_safely;
 use ropewalk_core::prim::{AtomicU64, BriefLock, Ordering};
-use ropewalk_core::task::drop_payload;
-use ropewalk_core::wait_queue::{Wait, WaitQueue};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 const READY: u64 = 0x3f;
 const OVER: u64 = 1 << 6;
-const SLOT: [u64; 2] = [1 << 7, 1 << 8];
-const QUEUE: u64 = 1 << 9;
+const WAITING: u32 = 7;
 const TICK: u64 = 1 << 11;
 const TICKS: u64 = (1 << 32) - TICK;
 const GENERATION: u32 = 32;
+const EACH: [Interest; 3] = [Interest::READABLE, Interest::WRITABLE, Interest::PRIORITY];
 
-/// One of the two directions, each with a place for one waker of the `poll_*` functions.
+/// One of the two directions, each with one waker for the `poll_*` functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// Towards us: reading, accepting.
@@ -94,17 +92,21 @@ impl Snapshot {
     }
 }
 
+/// Announces that somebody waits for this.
+fn announcement(interest: Interest) -> u64 {
+    u64::from(interest.bits()) << WAITING
+}
+
 /// See the head of this file.
 #[derive(Debug)]
 pub(crate) struct Readiness {
     word: AtomicU64,
-    slots: BriefLock<[Option<Waker>; 2]>,
-    queue: WaitQueue,
+    waiting: BriefLock<Waiting>,
 }
 
 impl Readiness {
     pub(crate) fn new() -> Self {
-        Self { word: AtomicU64::new(OVER), slots: BriefLock::new([None, None]), queue: WaitQueue::new() }
+        Self { word: AtomicU64::new(OVER), waiting: BriefLock::new(Waiting::default()) }
     }
 
     /// A new registration begins. It counts as ready until an operation finds that it is not.
@@ -120,41 +122,35 @@ impl Readiness {
 
     /// Driver: something happened to registration `generation`.
     pub(crate) fn event(&self, generation: u32, ready: Ready) {
-        self.change(generation, u64::from(ready.0), |answered| ready.satisfies(answered));
+        self.change(generation, u64::from(ready.0), Some(ready));
     }
 
     /// No event will come to registration `generation`: all who wait are woken, and told so.
     pub(crate) fn end(&self, generation: u32) {
-        self.change(generation, OVER, |_| true);
+        self.change(generation, OVER, None);
     }
 
-    fn change(&self, generation: u32, add: u64, answers: impl Fn(Interest) -> bool) {
-        let mut answered = 0;
-        for direction in [Direction::Read, Direction::Write] {
-            answered |= if answers(direction.interest()) { SLOT[direction as usize] } else { 0 };
-        }
-        // Who is in the queue has an interest of its own, and looks for itself.
-        answered |= QUEUE;
+    /// `ready`: those who wait for that are told; else everybody.
+    fn change(&self, generation: u32, add: u64, ready: Option<Ready>) {
+        let is_told = |interest: &Interest| ready.is_none_or(|ready| ready.satisfies(*interest));
+        let told = EACH.into_iter().filter(is_told).fold(0, |told, interest| told | announcement(interest));
         let next = |now: u64| {
             let next_tick = now.wrapping_add(TICK) & TICKS;
-            let rest = now & !TICKS & !answered;
+            let rest = now & !TICKS & !told;
             (Snapshot(now).generation() == generation).then_some(rest | add | next_tick)
         };
-        if let Ok(before) = self.word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, next) {
-            self.wake(before & answered);
+        if let Ok(before) = self.word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, next)
+            && before & told != 0
+        {
+            self.wake(ready);
         }
     }
 
-    fn wake(&self, announced: u64) {
-        if announced & (SLOT[0] | SLOT[1]) != 0 {
-            let mut slots = self.slots.lock();
-            let wakers = [0, 1].map(|at| if announced & SLOT[at] != 0 { slots[at].take() } else { None });
-            drop(slots);
-            wakers.into_iter().flatten().for_each(wake_safely);
-        }
-        if announced & QUEUE != 0 {
-            let all = catch_unwind(AssertUnwindSafe(|| self.queue.wake_all_after(|| ())));
-            all.map_err(drop_payload).ok(); // a waker that panics does not keep the worker from the other events
+    fn wake(&self, ready: Option<Ready>) {
+        let taken = self.waiting.lock().take(ready);
+        if let Some(list) = taken.wake(wake_safely) {
+            let unused = self.waiting.lock().reuse(list);
+            drop(unused);
         }
     }
 
@@ -175,48 +171,34 @@ impl Readiness {
         self.word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, next).is_ok()
     }
 
-    /// Waits in the slot of `direction`, which holds one waker: the last one to come.
-    pub(crate) fn poll_slot(&self, cx: &mut Context<'_>, direction: Direction) -> Poll<Snapshot> {
-        let seen = self.look();
-        if seen.settles(direction.interest()) {
+    /// Waits until what `who` waits for is ready, or everything is over. One waker for each name: the last one to come.
+    #[inline]
+    pub(super) fn poll(&self, cx: &mut Context<'_>, who: Who) -> Poll<Snapshot> {
+        let (seen, interest) = (self.look(), who.interest());
+        if seen.settles(interest) {
             return Poll::Ready(seen);
         }
-        self.leave_waker(cx.waker(), direction);
-        let seen = Snapshot(self.word.fetch_or(SLOT[direction as usize], Ordering::AcqRel)); // E3
-        if seen.settles(direction.interest()) { Poll::Ready(seen) } else { Poll::Pending }
+        self.leave_waker(cx.waker(), who);
+        let seen = Snapshot(self.word.fetch_or(announcement(interest), Ordering::AcqRel)); // E3
+        if seen.settles(interest) { Poll::Ready(seen) } else { Poll::Pending }
     }
 
-    fn leave_waker(&self, waker: &Waker, direction: Direction) {
-        let slots = self.slots.lock();
-        let same = slots[direction as usize].as_ref().is_some_and(|known| known.will_wake(waker));
-        drop(slots);
-        if !same {
-            let waker = waker.clone();
-            let before = self.slots.lock()[direction as usize].replace(waker);
-            drop(before);
+    fn leave_waker(&self, waker: &Waker, who: Who) {
+        if self.waiting.lock().has(who, waker) {
+            return;
         }
+        let waker = waker.clone();
+        let before = self.waiting.lock().put(who, waker);
+        drop(before);
     }
 
-    /// A place in the queue, for any number of waiters.
-    pub(crate) fn wait(&self) -> Wait<'_> {
-        self.queue.wait()
-    }
-
-    /// Waits there until `interest` is ready or everything is over. `Ready(None)`: there was an event, look again with a
-    /// new [`wait`](Self::wait).
-    pub(crate) fn poll_queue(
-        &self,
-        wait: Pin<&mut Wait<'_>>,
-        cx: &mut Context<'_>,
-        interest: Interest,
-    ) -> Poll<Option<Snapshot>> {
-        let mut seen = None;
-        let woken = wait.poll_announced(cx, || {
-            let now = Snapshot(self.word.fetch_or(QUEUE, Ordering::AcqRel)); // E3: under the queue's lock
-            seen = now.settles(interest).then_some(now);
-            seen.is_none()
-        });
-        woken.map(|_| seen)
+    /// `who` has waited, and does so no longer (E7).
+    #[inline]
+    pub(super) fn forget(&self, who: Who) {
+        if self.look().0 & announcement(who.interest()) != 0 {
+            let waker = self.waiting.lock().remove(who);
+            drop(waker);
+        }
     }
 }
 

@@ -1,19 +1,25 @@
 //! One file at one runtime's driver: waiting until it is ready, and trying again.
 //!
 //! * **I1** The file is open for as long as it is registered: who owns a [`Registration`] drops it before the file.
-//!   [`Moored`] does so by the order of its fields.
-//! * **I2** The place in the queue of an [`Operation`] is pinned with it.
+//!   [`Moored`] does so by the order of its fields, and borrows nothing: if it is forgotten, so is the file.
+//! * **I2** An [`Operation`] is pinned, also as one of [`Parts`]: its address is its name among those who wait, and it is not
+//!   there any more when it is gone.
 
 use super::contract::{Interest, IoSource, Ready, Token};
+use super::extent::{Extent, InParts, Part, Stream, UpTo, Whole};
 use super::reactor::{Reactor, over};
 use super::readiness::{Direction, Readiness, Snapshot};
+use super::spare::Spare;
+#[cfg(target_os = "linux")]
+use super::uring::Uring;
+use super::waiting::Who;
 use crate::context;
 use crate::runtime::{Handle, Shared};
 use ropewalk_core::blocked::{self, Reason};
 use ropewalk_core::budget::poll_proceed;
-use ropewalk_core::wait_queue::Wait;
 use std::future::Future;
 use std::io;
+use std::marker::PhantomPinned;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -42,20 +48,21 @@ impl Registration {
     }
 
     pub(super) fn new_in(runtime: &Shared, file: BorrowedFd<'_>, interest: Interest) -> io::Result<Self> {
-        let new = Self::new_at(&runtime.io.reactor()?, file, interest)?;
-        if new.reactor.is_alone() {
-            runtime.watch_begins();
-        }
-        Ok(new)
+        Self::new_at(&runtime.io.reactor()?, file, interest, || runtime.watch_begins())
     }
 
     /// Registers where `self` is: no need to ask which runtime this is.
     pub(crate) fn beside(&self, file: BorrowedFd<'_>, interest: Interest) -> io::Result<Self> {
-        Self::new_at(&self.reactor, file, interest)
+        Self::new_at(&self.reactor, file, interest, || ()) // `self` is watched already
     }
 
-    fn new_at(reactor: &Arc<Reactor>, file: BorrowedFd<'_>, interest: Interest) -> io::Result<Self> {
-        let token = reactor.register(IoSource::new(file), interest)?;
+    fn new_at(
+        reactor: &Arc<Reactor>,
+        file: BorrowedFd<'_>,
+        interest: Interest,
+        begins: impl FnOnce(),
+    ) -> io::Result<Self> {
+        let token = reactor.register(IoSource::new(file), interest, begins)?;
         Ok(Self { reactor: reactor.clone(), token, file: file.as_raw_fd() })
     }
 
@@ -78,21 +85,31 @@ impl Registration {
     }
 
     /// An operation would have blocked, or moved less than it could have, after `seen`: it is not ready any more.
+    ///
+    /// # Errors
+    /// The driver cannot be told. Then it counts as ready, for nobody will say so.
     #[inline]
     fn clear(&self, seen: Snapshot, interest: Interest, would_block: bool) -> io::Result<()> {
-        if self.readiness().clear(seen, interest, would_block) {
-            self.reactor.rearm(self.source(), self.token, interest)
-        } else {
-            Ok(())
+        if !self.readiness().clear(seen, interest, would_block) {
+            return Ok(());
         }
+        let armed = self.reactor.rearm(self.source(), self.token, interest);
+        if armed.is_err() {
+            self.readiness().event(self.token.generation(), Ready::READABLE | Ready::WRITABLE);
+        }
+        armed
     }
 
     /// Tries `operation` once, if `seen` lets it. `None`: it would block.
+    ///
+    /// If less was moved than could have been, the stream is used up, unless something urgent is there. The tick of `seen` is
+    /// from before the operation: what came since is not forgotten. A stream that is closed stays readable to its end.
     #[inline]
-    fn attempt<R>(
+    fn attempt<R, E: Extent<R>>(
         &self,
         seen: Snapshot,
         interest: Interest,
+        extent: E,
         operation: &mut impl FnMut() -> io::Result<R>,
     ) -> io::Result<Option<R>> {
         if seen.is_over() {
@@ -103,12 +120,19 @@ impl Registration {
         }
         loop {
             match operation() {
+                Ok(moved) => {
+                    let is_bare = self.reactor.short_is_empty && !seen.ready().is_priority();
+                    if is_bare && extent.is_short(&moved) {
+                        let _counts_as_ready = self.clear(seen, interest, false); // what was moved was moved
+                    }
+                    return Ok(Some(moved));
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.clear(seen, interest, true)?;
+                    self.clear(seen, extent.over(interest), true)?;
                     return Ok(None);
                 }
-                outcome => return outcome.map(Some),
+                Err(error) => return Err(error),
             }
         }
     }
@@ -122,7 +146,7 @@ impl Registration {
         interest: Interest,
         mut operation: impl FnMut() -> io::Result<R>,
     ) -> io::Result<R> {
-        let done = self.attempt(self.readiness().look(), interest, &mut operation)?;
+        let done = self.attempt(self.readiness().look(), interest, Whole, &mut operation)?;
         done.ok_or_else(|| io::ErrorKind::WouldBlock.into())
     }
 
@@ -133,7 +157,7 @@ impl Registration {
     }
 
     fn poll_look(&self, cx: &mut Context<'_>, direction: Direction) -> Poll<Snapshot> {
-        let seen = self.readiness().poll_slot(cx, direction);
+        let seen = self.readiness().poll(cx, Who::slot(direction));
         if seen.is_pending() {
             self.note(direction.interest());
         }
@@ -151,15 +175,9 @@ impl Registration {
         &self,
         cx: &mut Context<'_>,
         direction: Direction,
-        mut operation: impl FnMut() -> io::Result<R>,
+        operation: impl FnMut() -> io::Result<R>,
     ) -> Poll<io::Result<R>> {
-        ready!(poll_proceed(cx));
-        loop {
-            let seen = ready!(self.poll_look(cx, direction));
-            if let Some(done) = self.attempt(seen, direction.interest(), &mut operation).transpose() {
-                return Poll::Ready(done);
-            }
-        }
+        self.poll_in_slot(cx, direction, Whole, operation)
     }
 
     /// [`poll_io`](Self::poll_io) for an operation that moves up to `most` bytes of a stream. If it moves fewer, the stream
@@ -169,31 +187,33 @@ impl Registration {
         &self,
         cx: &mut Context<'_>,
         direction: Direction,
-        most: usize,
+        most: UpTo,
         operation: impl FnMut() -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
-        if let Some(nothing) = UpTo(most).is_nothing() {
-            return Poll::Ready(Ok(nothing));
-        }
-        let seen = self.readiness().look();
-        let moved = ready!(self.poll_io(cx, direction, operation))?;
-        Poll::Ready(self.note_short(seen, direction.interest(), UpTo(most), moved))
+        self.poll_in_slot(cx, direction, most, operation)
     }
 
-    /// If less was moved than could have been, the stream is used up. The tick of `seen` is from before the operation: what
-    /// came since is not forgotten. A stream that is closed stays readable to its end.
     #[inline]
-    fn note_short<R, E: Extent<R>>(
+    fn poll_in_slot<R, E: Extent<R>>(
         &self,
-        seen: Snapshot,
-        interest: Interest,
+        cx: &mut Context<'_>,
+        direction: Direction,
         extent: E,
-        moved: R,
-    ) -> io::Result<R> {
-        if extent.is_short(&moved) && self.reactor.short_is_empty {
-            self.clear(seen, interest, false)?;
+        mut operation: impl FnMut() -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
+        if let Some(nothing) = extent.is_nothing() {
+            return Poll::Ready(Ok(nothing));
         }
-        Ok(moved)
+        ready!(poll_proceed(cx));
+        let mut turns = 0;
+        loop {
+            let seen = ready!(self.poll_look(cx, direction));
+            ready!(poll_go_on(&mut turns, cx));
+            let attempt = self.attempt(seen, direction.interest(), extent, &mut operation);
+            if let Some(done) = attempt.transpose() {
+                return Poll::Ready(done);
+            }
+        }
     }
 
     /// Waits until it is ready for something of `interest`. Any number may wait.
@@ -233,61 +253,43 @@ impl Registration {
     pub(crate) fn transfer(
         &self,
         direction: Direction,
-        most: usize,
+        most: UpTo,
         mut operation: impl FnMut() -> io::Result<usize>,
     ) -> impl Future<Output = io::Result<usize>> {
-        Operation::new(self, direction.interest(), UpTo(most), move |_| operation())
-    }
-}
-
-/// What an operation was to move.
-trait Extent<R>: Copy {
-    /// It is nothing: no need to wait.
-    fn is_nothing(self) -> Option<R> {
-        None
+        Operation::new(self, direction.interest(), most, move |_| operation())
     }
 
-    /// Something was moved, and less than it could have been.
-    fn is_short(self, moved: &R) -> bool;
-}
-
-/// All or nothing.
-#[derive(Clone, Copy)]
-struct Whole;
-
-impl<R> Extent<R> for Whole {
-    fn is_short(self, _: &R) -> bool {
-        false
-    }
-}
-
-/// Up to so many bytes of a stream.
-#[derive(Clone, Copy)]
-struct UpTo(usize);
-
-impl Extent<usize> for UpTo {
-    fn is_nothing(self) -> Option<usize> {
-        (self.0 == 0).then_some(0)
-    }
-
-    fn is_short(self, moved: &usize) -> bool {
-        (1..self.0).contains(moved)
+    /// Moves all of something, a part at a time, until `operation` says that it was the last. Each is paid for: who finds that
+    /// there is always room lets others run, too.
+    pub(crate) fn transfer_all(
+        &self,
+        direction: Direction,
+        mut operation: impl FnMut() -> io::Result<Part>,
+    ) -> impl Future<Output = io::Result<()>> {
+        Parts(Operation::new(self, direction.interest(), InParts, move |_| operation()))
     }
 }
 
 /// An operation that is tried until it does not block. Written by hand because it is what most tasks of a server consist of.
+/// When it is done, it can be polled for another one.
+#[repr(align(8))] // for its name
 struct Operation<'a, F, E> {
     registration: &'a Registration,
-    /// Pinned with the future (I2).
-    wait: Wait<'a>,
     operation: F,
     extent: E,
     interest: Interest,
+    /// It may be in the list of those who wait.
+    waits: bool,
+    _pinned: PhantomPinned,
 }
 
 impl<'a, F, E> Operation<'a, F, E> {
     fn new(registration: &'a Registration, interest: Interest, extent: E, operation: F) -> Self {
-        Self { registration, wait: registration.readiness().wait(), operation, extent, interest }
+        Self { registration, operation, extent, interest, waits: false, _pinned: PhantomPinned }
+    }
+
+    fn who(&self) -> Who {
+        Who::at(self, self.interest)
     }
 }
 
@@ -296,40 +298,65 @@ impl<R, F: FnMut(Snapshot) -> io::Result<R>, E: Extent<R>> Future for Operation<
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // SAFETY: `wait` is not moved out of here (I2).
+        // SAFETY: it is not moved out of here (I2).
         let this = unsafe { self.get_unchecked_mut() };
-        // SAFETY: it is pinned with the future (I2).
-        let mut wait = unsafe { Pin::new_unchecked(&mut this.wait) };
         let (registration, interest) = (this.registration, this.interest);
         if let Some(nothing) = this.extent.is_nothing() {
             return Poll::Ready(Ok(nothing));
         }
         ready!(poll_proceed(cx)); // who finds everything ready lets others run, too
-        let readiness = registration.readiness();
+        let mut turns = 0;
         loop {
-            let mut seen = readiness.look();
+            let mut seen = registration.readiness().look();
             if !seen.settles(interest) {
-                match readiness.poll_queue(wait.as_mut(), cx, interest) {
+                this.waits = true;
+                match registration.readiness().poll(cx, this.who()) {
+                    Poll::Ready(now) => seen = now,
                     Poll::Pending => {
                         registration.note(interest);
                         return Poll::Pending;
                     }
-                    Poll::Ready(now) => {
-                        wait.set(readiness.wait());
-                        let Some(now) = now else { continue };
-                        seen = now;
-                    }
                 }
             }
-            match registration.attempt(seen, interest, &mut || (this.operation)(seen)) {
-                Ok(None) => {}
-                Ok(Some(moved)) => {
-                    return Poll::Ready(registration.note_short(seen, interest, this.extent, moved));
-                }
-                Err(error) => return Poll::Ready(Err(error)),
+            ready!(poll_go_on(&mut turns, cx));
+            let attempt = registration.attempt(seen, interest, this.extent, &mut || (this.operation)(seen));
+            if let Some(done) = attempt.transpose() {
+                return Poll::Ready(done);
             }
         }
     }
+}
+
+impl<F, E> Drop for Operation<'_, F, E> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.waits {
+            self.registration.readiness().forget(self.who());
+        }
+    }
+}
+
+/// An operation that is repeated until all is moved (I2).
+struct Parts<O>(O);
+
+impl<O: Future<Output = io::Result<Part>>> Future for Parts<O> {
+    type Output = io::Result<()>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // SAFETY: it is pinned with the future (I2).
+        let mut part = unsafe { self.map_unchecked_mut(|this| &mut this.0) };
+        while ready!(part.as_mut().poll(cx))? != Part::Last {}
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Who is told again and again that it is ready, and finds that it is not, lets others run: every turn but the first, which was
+/// paid for, asks the budget.
+#[inline]
+fn poll_go_on(turns: &mut u32, cx: &mut Context<'_>) -> Poll<()> {
+    *turns += 1;
+    if *turns > 1 { poll_proceed(cx) } else { Poll::Ready(()) }
 }
 
 impl Drop for Registration {
@@ -340,10 +367,17 @@ impl Drop for Registration {
 
 /// A file and its registration.
 #[derive(Debug)]
-pub(crate) struct Moored<T> {
+pub(crate) struct Moored<T: 'static> {
     // Dropped first (I1).
     registration: Registration,
     file: T,
+}
+
+impl<S: Stream> Moored<S> {
+    /// Registers a stream, which must not block, at the runtime this is called in.
+    pub(crate) fn stream(file: S) -> io::Result<Self> {
+        Self::new(file, S::INTEREST)
+    }
 }
 
 impl<T: AsFd> Moored<T> {
@@ -353,10 +387,21 @@ impl<T: AsFd> Moored<T> {
         Ok(Self { registration, file })
     }
 
-    /// Registers `file` where this one is.
-    pub(crate) fn beside<U: AsFd>(&self, file: U, interest: Interest) -> io::Result<Moored<U>> {
-        let registration = self.registration.beside(file.as_fd(), interest)?;
+    /// Registers a stream where this file is.
+    pub(crate) fn beside<S: Stream>(&self, file: S) -> io::Result<Moored<S>> {
+        let registration = self.registration.beside(file.as_fd(), S::INTEREST)?;
         Ok(Moored { registration, file })
+    }
+
+    /// A buffer to read into, lent by its runtime.
+    pub(crate) fn spare(&self) -> Spare {
+        self.registration.reactor.spare()
+    }
+
+    /// The ring, if that is its driver.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn uring(&self) -> Option<&Arc<Uring>> {
+        self.registration.reactor.files()
     }
 
     pub(crate) fn file(&self) -> &T {
@@ -388,15 +433,35 @@ mod tests {
         }
     }
 
+    /// A sink that always has room does not keep others waiting.
+    #[test]
+    fn moving_all_of_something_lets_others_run() {
+        let runtime = crate::Runtime::builder().worker_threads(0).build().unwrap();
+        runtime.block_on(async {
+            let (left, _right) = std::os::unix::net::UnixStream::pair().unwrap();
+            left.set_nonblocking(true).unwrap();
+            let left = Moored::new(left, Interest::BOTH).unwrap();
+            let other = crate::spawn(async {});
+            let mut parts = 0;
+            let all = left.registration().transfer_all(Direction::Write, || {
+                parts += 1;
+                assert!(parts < 1_000_000, "nobody else runs");
+                Ok(if other.is_finished() { Part::Last } else { Part::Full })
+            });
+            all.await.unwrap();
+            assert!(parts > 1);
+        });
+    }
+
     /// What a connection costs beside the program's own buffer: many are open at once.
     #[test]
     fn a_connection_is_small() {
-        assert!(size_of::<Readiness>() <= 104, "{}", size_of::<Readiness>());
+        assert!(size_of::<Readiness>() <= 48, "{}", size_of::<Readiness>());
         assert!(size_of::<TcpStream>() <= 32, "{}", size_of::<TcpStream>());
         fn size_of_output<A, F>(_: fn(A) -> F) -> usize {
             size_of::<F>()
         }
         let future = size_of_output(echo) - 1024;
-        assert!(future <= 200, "{future}");
+        assert!(future <= 136, "{future}");
     }
 }

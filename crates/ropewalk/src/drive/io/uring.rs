@@ -8,6 +8,8 @@
 //! | `bell` | wake-ups (B1, B2) |
 //! | `op` | one operation on a file, with everything it needs (O1-O4) |
 //! | `flights` | the operations under way |
+//! | `flow` | operations that are carried out again and again: connections, pieces of a stream (FL1-FL5) |
+//! | `buffers` | the buffers that these fill (BU1-BU3) |
 //!
 //! # Sockets
 //!
@@ -16,6 +18,10 @@
 //! completions appear in memory whoever is busy or asleep. Flags that would save that interruption (`COOP_TASKRUN`,
 //! `DEFER_TASKRUN`) make completions wait for that one thread, and here any worker may be the one who polls: a worker held by
 //! user code would keep the events of all.
+//!
+//! A completion says what whoever woke the poll said, and is not looked up: TCP wakes with `POLLPRI` for data of any kind. So what
+//! is registered for something urgent is told of it too often, and of TCP a short read is followed by another one
+//! (`extent.rs`).
 //!
 //! Invariants:
 //!
@@ -30,17 +36,23 @@
 //! thread drops is closed when that thread was interrupted, a few microseconds later.
 
 mod bell;
+mod buffers;
 mod flights;
+mod flow;
 mod op;
 mod probe;
 mod ring;
 
+pub(crate) use buffers::Filled;
 pub(crate) use flights::Flight;
 use flights::Flights;
+use flow::Flows;
+pub(crate) use flow::{Arrival, Influx, What};
 pub(crate) use op::{AT_CURSOR, Held, Landing, Work};
 
 use super::contract::{Event, Events, Interest, IoDriver, IoDriverKind, IoSource, Ready, Token};
 use bell::Bell;
+use buffers::Buffers;
 use io_uring::types::Fd;
 use io_uring::{cqueue, opcode};
 use ring::{Kind, Ring};
@@ -50,7 +62,7 @@ use rustix::fs::{FileType, fstat};
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The token of an event that only says that there is something to deliver.
@@ -63,9 +75,12 @@ pub(crate) struct Uring {
     /// By token. Taken before the ring's own lock.
     watched: Lock<HashMap<u64, Watched>>,
     flights: Flights,
+    flows: Flows,
     bell: Bell,
     /// Refuses what cannot be watched, as the other drivers do.
     scales: OwnedFd,
+    /// Made when they are first needed; `None`: the kernel has no such thing. After the ring (BU3).
+    buffers: OnceLock<Option<Buffers>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -82,8 +97,10 @@ impl Uring {
             ring: probe::ring()?,
             watched: Lock::new(HashMap::new()),
             flights: Flights::new(),
+            flows: Flows::new(),
             bell: Bell::new(),
             scales: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            buffers: OnceLock::new(),
         })
     }
 
@@ -99,7 +116,7 @@ impl Uring {
         let watched = self.watched.lock(); // W2
         for token in ended {
             if let Some(known) = watched.get(&token) {
-                // What cannot be submitted just now is in the queue, and goes with the next.
+                // What cannot be submitted just now goes with the next.
                 let _later = self.arm(token, *known);
             }
         }
@@ -119,6 +136,10 @@ impl Uring {
                 Kind::Op => {
                     landed = true;
                     self.flights.landed(&self.ring, entry.user_data(), entry.result());
+                }
+                Kind::Flow => {
+                    landed = true;
+                    self.flows.arrived(self, &entry);
                 }
                 Kind::Wake => self.bell.heard(), // W4
                 Kind::Order => {}
@@ -153,6 +174,7 @@ impl Uring {
     /// The runtime goes down.
     pub(super) fn end(&self) {
         self.flights.end(&self.ring);
+        self.flows.end(&self.ring);
     }
 
     /// Whether it was ever used for a file: then there may be something to look for.
@@ -164,6 +186,17 @@ impl Uring {
     /// Wakes those whose operations are done.
     pub(super) fn deliver(&self) {
         self.flights.deliver();
+        self.flows.deliver();
+    }
+
+    /// Whether there are buffers for the kernel to fill.
+    fn lends(&self) -> bool {
+        self.buffers.get_or_init(|| self.ring.buffers().ok()).is_some()
+    }
+
+    /// Connections and pieces that have arrived at flows.
+    pub(super) fn arrivals(&self) -> u64 {
+        self.flows.count()
     }
 
     /// File operations that were begun.
@@ -174,7 +207,11 @@ impl Uring {
 
 impl Drop for Uring {
     fn drop(&mut self) {
-        self.flights.last_call(&self.ring, || self.reap(&mut Events::new()));
+        let reap = || self.reap(&mut Events::new());
+        self.flights.last_call(&self.ring, reap);
+        if !self.flows.last_call(&self.ring, reap) {
+            std::mem::forget(self.buffers.take()); // BU3
+        }
     }
 }
 
@@ -190,7 +227,11 @@ impl IoDriver for Arc<Uring> {
         let new = Watched { file, flags: flags(interest) };
         let mut watched = self.watched.lock(); // W2
         watched.insert(token, new);
-        self.arm(token, new)
+        self.arm(token, new).inspect_err(|_| {
+            // It may be taken later. Then it is removed at once.
+            watched.remove(&token);
+            let _later = self.ring.remove_poll(Kind::Poll.mark(token));
+        })
     }
 
     fn deregister(&self, _: IoSource<'_>, token: Token) -> io::Result<()> {
@@ -213,7 +254,11 @@ impl IoDriver for Arc<Uring> {
     }
 
     fn wake(&self) -> io::Result<()> {
-        if self.bell.ring() { self.ring.knock() } else { Ok(()) } // W4
+        if !self.bell.ring() {
+            return Ok(()); // W4
+        }
+        // It may come late, and the next one may be quicker: for B1 it is not on its way. One too many is a poll that returns early.
+        self.ring.knock().inspect_err(|_| self.bell.heard())
     }
 
     fn as_pollable(&self) -> Option<BorrowedFd<'_>> {
@@ -241,7 +286,8 @@ fn flags(interest: Interest) -> u32 {
     for (wanted, flag) in [
         (interest.is_readable(), libc::POLLIN | libc::POLLRDHUP),
         (interest.is_writable(), libc::POLLOUT),
-        (interest.is_priority(), libc::POLLPRI),
+        // The kernel looks for POLLPRI alone only when it arms a poll.
+        (interest.is_priority(), libc::POLLPRI | libc::POLLIN),
     ] {
         flags |= if wanted { flag as u32 } else { 0 };
     }

@@ -41,8 +41,8 @@ fn accept(behind: &Arc<Behind<Paper>>, bytes: &[u8]) -> bool {
 }
 
 // mutation: behind-goes-idle-with-something-pending
-// - in crates/ropewalk/src/fs/behind.rs: `let next = if state.pending.is_empty() {`
-// + `let next = if bytes.capacity() > 0 || state.pending.is_empty() {`
+// - in crates/ropewalk/src/fs/behind.rs: `let is_over = state.pending.is_empty();`
+// + `let is_over = true;`
 // mutation: behind-is-idle-while-somebody-drains
 // - in crates/ropewalk/src/fs/behind.rs: `state.phase = Phase::Draining;`
 // + `state.phase = Phase::Idle;`
@@ -79,6 +79,31 @@ fn model_behind_is_drained_by_one() {
         let thread = thread::spawn(move || there.drain());
         behind.finish();
         assert_eq!(*behind.target.text.lock(), b"a");
+        thread.join().unwrap();
+    });
+}
+
+// One writes a piece and does not come back for the next one: the lock that it would need is not to be had any more. Whoever ends
+// the process does it.
+//
+// mutation: behind-ends-with-something-asked-for
+// - in crates/ropewalk/src/fs/behind.rs: `Phase::Asked => {}`
+// + `Phase::Asked => return,`
+// mutation: behind-does-not-tell-the-last-one
+// - in crates/ropewalk/src/fs/behind.rs: `let told = is_over || state.is_last;`
+// + `let told = is_over;`
+#[test]
+fn model_behind_is_finished_though_one_who_wrote_does_not_come_back() {
+    model(|| {
+        let behind = paper(false);
+        assert!(accept(&behind, b"a"));
+        let there = behind.clone();
+        let thread = thread::spawn(move || {
+            there.step(&mut Vec::new(), |rewind, bytes| there.target.write_all(rewind, bytes));
+        });
+        accept(&behind, b"b");
+        behind.finish();
+        assert_eq!(*behind.target.text.lock(), b"ab");
         thread.join().unwrap();
     });
 }

@@ -173,9 +173,14 @@ impl File {
 
     /// What others of this file's operations changed has to be read again.
     fn forget_if_outdated(&mut self) {
-        if self.cursor.left() > 0 && self.cursor.as_of != self.shared.target.changes.load(Ordering::Acquire) {
+        if self.cursor.left() > 0 && !self.is_up_to_date() {
             self.cursor.forget_ahead();
         }
+    }
+
+    /// Whether what was read last, be it the end, is what is there: others of this file's operations changed nothing since.
+    fn is_up_to_date(&self) -> bool {
+        self.cursor.as_of == self.shared.target.changes.load(Ordering::Acquire)
     }
 }
 
@@ -186,6 +191,7 @@ impl AsyncRead for File {
             return Poll::Ready(Ok(0));
         }
         loop {
+            ready!(self.poll_seeking(cx)); // also before taking from `ahead`, of which it makes a debt (CU3)
             let has_read = ready!(self.poll_reading(cx))?;
             self.forget_if_outdated();
             let (from, left) = (self.cursor.from, self.cursor.left());
@@ -195,10 +201,9 @@ impl AsyncRead for File {
                 self.cursor.from += count;
                 return Poll::Ready(Ok(count));
             }
-            if has_read && self.cursor.debt == 0 {
+            if has_read && self.cursor.debt == 0 && self.is_up_to_date() {
                 return Poll::Ready(Ok(0)); // it found the end
             }
-            ready!(self.poll_seeking(cx));
             ready!(self.shared.poll_idle(cx))?;
             let order = self.cursor.order(buf.len());
             let as_of = self.shared.target.changes.load(Ordering::Acquire);

@@ -3,6 +3,7 @@
 //! Addresses are tried in turn, the two families alternating and the resolver's favourite first. A new attempt begins when
 //! [`STAGGER`] is over or all before it have failed; the first that connects wins, and the others are dropped.
 
+use super::super::Named;
 use super::{TcpSocket, TcpStream};
 use crate::time::sleep;
 use std::future::{Future, poll_fn};
@@ -68,11 +69,11 @@ fn poll_all(
     None
 }
 
-/// All that went wrong, with the kind of the first.
+/// All that went wrong, with the kind and the source of the first.
 fn all_failed(failed: Vec<io::Error>) -> io::Error {
-    let kind = failed.first().map_or(io::ErrorKind::Other, io::Error::kind);
-    let all: Vec<_> = failed.iter().map(ToString::to_string).collect();
-    io::Error::new(kind, all.join("; "))
+    let text = failed.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    let first = failed.into_iter().next();
+    Named { text, error: first.unwrap_or_else(|| io::ErrorKind::Other.into()) }.into()
 }
 
 /// The families in turn, each in the resolver's order, beginning with that of its favourite.

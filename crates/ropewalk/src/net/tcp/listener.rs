@@ -3,9 +3,10 @@
 use super::super::accepting::{Rest, skip_aborted};
 use super::super::resolve::{ToSocketAddrs, first_to_be_had};
 use super::{TcpSocket, TcpStream};
-use crate::drive::io::{Interest, Moored};
+use crate::drive::io::{Direction, Interest, Moored};
 use std::io;
 use std::net::{self, SocketAddr};
+use std::task::{Context, Poll, ready};
 
 /// How many connections may wait to be accepted.
 const BACKLOG: u32 = 1024;
@@ -14,8 +15,8 @@ const BACKLOG: u32 = 1024;
 ///
 /// Any number of tasks may accept; each connection goes to one of them. Dropping it refuses those that wait to be accepted.
 pub struct TcpListener {
-    io: Moored<net::TcpListener>,
-    rest: Rest,
+    pub(in crate::net) io: Moored<net::TcpListener>,
+    pub(in crate::net) rest: Rest,
 }
 
 waits_for_readiness!(TcpListener);
@@ -61,8 +62,8 @@ impl TcpListener {
     ///
     /// # Errors
     /// What the system says. If there are no descriptors or no memory left (`EMFILE`, `ENFILE`, `ENOBUFS`, `ENOMEM`), the listener
-    /// is as good as before and the connection waits; the next call then rests first, for 2 ms and twice as long each time,
-    /// so that a server that just goes on does not spin.
+    /// is as good as before and the connection waits; calls then rest until 2 ms after that, and twice as long each time, so
+    /// that a server that just goes on does not spin. Who gives up a call and calls again does not rest anew.
     pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         let (io, from) = self.rest.accept(&self.io, accept).await?;
         Ok((TcpStream { io }, from))
@@ -74,7 +75,31 @@ impl TcpListener {
     /// `WouldBlock` if none waits; else as [`accept`](Self::accept).
     pub fn try_accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         let (stream, from) = self.io.registration().try_io(Interest::READABLE, || accept(self.io.file()))?;
-        Ok((TcpStream { io: self.io.beside(stream, Interest::BOTH)? }, from))
+        Ok((TcpStream { io: self.io.beside(stream)? }, from))
+    }
+
+    /// [`accept`](Self::accept) for hand-written futures. One task at a time: the last one to poll is woken. It does not rest if
+    /// there are no descriptors or no memory left: who goes on after that error rests first.
+    ///
+    /// ```
+    /// use ropewalk::net::{TcpListener, TcpStream};
+    /// use std::future::poll_fn;
+    /// # ropewalk::block_on(async {
+    /// let listener = TcpListener::bind("127.0.0.1:0").await?;
+    /// let client = TcpStream::connect(listener.local_addr()?).await?;
+    /// let (server, _) = poll_fn(|cx| listener.poll_accept(cx)).await?;
+    /// # drop((client, server));
+    /// # Ok::<(), std::io::Error>(())
+    /// # })?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`accept`](Self::accept).
+    pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
+        let accepted = self.io.registration().poll_io(cx, Direction::Read, || accept(self.io.file()));
+        let (stream, from) = ready!(accepted)?;
+        Poll::Ready(Ok((TcpStream { io: self.io.beside(stream)? }, from)))
     }
 
     /// Connections, one after the other.

@@ -125,8 +125,6 @@ options! {
     set_reuseport, reuseport: bool => set_reuse_port, reuse_port;
     /// Whether small writes are sent at once instead of being collected.
     set_nodelay, nodelay: bool => set_tcp_nodelay, tcp_nodelay;
-    /// What closing does with bytes not sent yet; see [`TcpStream::set_linger`].
-    set_linger, linger: Option<Duration> => set_linger, linger;
     /// How many bytes the system keeps that were not read yet.
     set_recv_buffer_size, recv_buffer_size: usize => set_recv_buffer_size, recv_buffer_size;
     /// How many bytes the system keeps that were not sent yet.
@@ -145,6 +143,22 @@ impl TcpSocket {
         }
     }
 
+    /// What closing does with bytes not sent yet; see [`TcpStream::set_linger`].
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn set_linger(&self, value: Option<Duration>) -> io::Result<()> {
+        self.socket.set_linger(value.map(in_seconds))
+    }
+
+    /// See [`set_linger`](Self::set_linger).
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn linger(&self) -> io::Result<Option<Duration>> {
+        self.socket.linger()
+    }
+
     /// For IPv6: whether IPv4 is left out.
     ///
     /// # Errors
@@ -154,9 +168,16 @@ impl TcpSocket {
     }
 }
 
+/// (`EAGAIN` is none of it: there is no port to connect from.)
 fn is_under_way(error: &io::Error) -> bool {
     let of_system = error.raw_os_error().map(Errno::from_raw_os_error);
-    matches!(of_system, Some(Errno::INPROGRESS | Errno::AGAIN | Errno::INTR))
+    matches!(of_system, Some(Errno::INPROGRESS | Errno::INTR))
+}
+
+/// What the system counts in, rounded up: less than a second would be none, and that is something else.
+pub(super) fn in_seconds(linger: Duration) -> Duration {
+    let seconds = linger.as_secs().saturating_add((linger.subsec_nanos() > 0).into());
+    Duration::from_secs(seconds.min(i32::MAX as u64))
 }
 
 impl std::os::fd::AsFd for TcpSocket {

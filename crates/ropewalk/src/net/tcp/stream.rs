@@ -2,7 +2,8 @@
 
 use super::super::{ToSocketAddrs, named};
 use super::eyeballs;
-use crate::drive::io::{Direction, Interest, Moored};
+use super::socket::in_seconds;
+use crate::drive::io::{Direction, Interest, Moored, Stream};
 use socket2::{SockRef, TcpKeepalive};
 use std::io;
 use std::net::{self, SocketAddr};
@@ -25,12 +26,22 @@ pub struct TcpStream {
     pub(crate) io: Moored<net::TcpStream>,
 }
 
+impl Stream for net::TcpStream {
+    const INTEREST: Interest = Interest::ALL;
+    const IS_PLAIN: bool = true;
+}
+
 is_a_stream!(TcpStream);
 is_of_std!(TcpStream, net::TcpStream);
 
 impl TcpStream {
+    pub(in crate::net) fn of(io: Moored<net::TcpStream>) -> Self {
+        Self { io }
+    }
+
     /// Connects to the first of `address`' addresses that answers, trying them as RFC 8305 ("Happy Eyeballs") says: IPv6 and
-    /// IPv4 in turn, a new attempt every 250 ms or as soon as one fails; the first to succeed wins, the others are dropped.
+    /// IPv4 in turn, a new attempt every 250 ms or as soon as all before it have failed; the first to succeed wins, the others
+    /// are dropped.
     ///
     /// Cancel safe: attempts under way are dropped.
     ///
@@ -44,7 +55,7 @@ impl TcpStream {
 
     /// Waits until a connection that was begun is there.
     pub(super) async fn connected(stream: net::TcpStream, to: SocketAddr) -> io::Result<Self> {
-        let stream = Self { io: Moored::new(stream, Interest::BOTH)? };
+        let stream = Self { io: Moored::stream(stream)? };
         let file = stream.io.file();
         let there = stream.io.registration().io(Direction::Write, || match file.take_error()? {
             Some(error) => Err(error),
@@ -65,7 +76,7 @@ impl TcpStream {
     /// What the system says, or that the current runtime was shut down.
     pub fn from_std(stream: net::TcpStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        Ok(Self { io: Moored::new(stream, Interest::BOTH)? })
+        Ok(Self { io: Moored::stream(stream)? })
     }
 
     /// Gives the connection to the standard library. It stays non-blocking:
@@ -115,13 +126,13 @@ impl TcpStream {
     }
 
     /// What closing does with bytes that were not sent yet: `None`, the default, sends them in the background;
-    /// `Some(Duration::ZERO)` throws them away and resets the connection; any other time makes closing wait for them, on the
-    /// thread that closes.
+    /// `Some(Duration::ZERO)` throws them away and resets the connection; any other time, rounded up to whole seconds, makes
+    /// closing wait for them, on the thread that closes.
     ///
     /// # Errors
     /// What the system says.
     pub fn set_linger(&self, linger: Option<Duration>) -> io::Result<()> {
-        SockRef::from(self.io.file()).set_linger(linger)
+        SockRef::from(self.io.file()).set_linger(linger.map(in_seconds))
     }
 
     /// See [`set_linger`](Self::set_linger).

@@ -3,10 +3,11 @@
 use super::super::accepting::{Rest, skip_aborted};
 use super::super::named;
 use super::{SocketAddr, UnixStream};
-use crate::drive::io::{Interest, Moored};
+use crate::drive::io::{Direction, Interest, Moored};
 use std::io;
 use std::os::unix::net;
 use std::path::Path;
+use std::task::{Context, Poll, ready};
 
 /// How many connections may wait to be accepted.
 const BACKLOG: i32 = 1024;
@@ -15,8 +16,8 @@ const BACKLOG: i32 = 1024;
 ///
 /// The file at its path stays when it is dropped: remove it, before binding anew or after.
 pub struct UnixListener {
-    io: Moored<net::UnixListener>,
-    rest: Rest,
+    pub(in crate::net) io: Moored<net::UnixListener>,
+    pub(in crate::net) rest: Rest,
 }
 
 waits_for_readiness!(UnixListener);
@@ -70,6 +71,41 @@ impl UnixListener {
     pub async fn accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
         let (io, from) = self.rest.accept(&self.io, accept).await?;
         Ok((UnixStream { io }, from))
+    }
+
+    /// Accepts a connection that waits, or none.
+    ///
+    /// # Errors
+    /// `WouldBlock` if none waits; else as [`accept`](Self::accept).
+    pub fn try_accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
+        let (stream, from) = self.io.registration().try_io(Interest::READABLE, || accept(self.io.file()))?;
+        Ok((UnixStream { io: self.io.beside(stream)? }, from))
+    }
+
+    /// [`accept`](Self::accept) for hand-written futures. One task at a time: the last one to poll is woken. It does not rest if
+    /// there are no descriptors or no memory left: who goes on after that error rests first.
+    ///
+    /// ```
+    /// use ropewalk::net::{UnixListener, UnixStream};
+    /// use std::future::poll_fn;
+    /// # ropewalk::block_on(async {
+    /// # let path = std::env::temp_dir().join(format!("ropewalk-doc-{}", std::process::id()));
+    /// let listener = UnixListener::bind(&path)?;
+    /// let client = UnixStream::connect(&path).await?;
+    /// # std::fs::remove_file(&path)?;
+    /// let (server, _) = poll_fn(|cx| listener.poll_accept(cx)).await?;
+    /// # drop((client, server));
+    /// # Ok::<(), std::io::Error>(())
+    /// # })?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`accept`](Self::accept).
+    pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(UnixStream, SocketAddr)>> {
+        let accepted = self.io.registration().poll_io(cx, Direction::Read, || accept(self.io.file()));
+        let (stream, from) = ready!(accepted)?;
+        Poll::Ready(Ok((UnixStream { io: self.io.beside(stream)? }, from)))
     }
 
     /// The address it listens on.

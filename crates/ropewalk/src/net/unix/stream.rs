@@ -2,7 +2,7 @@
 
 use super::super::named;
 use super::SocketAddr;
-use crate::drive::io::{Interest, Moored};
+use crate::drive::io::{Interest, Moored, Stream};
 use crate::time::sleep;
 use socket2::SockAddr;
 use std::io;
@@ -30,6 +30,11 @@ pub struct UnixStream {
     pub(crate) io: Moored<net::UnixStream>,
 }
 
+impl Stream for net::UnixStream {
+    const INTEREST: Interest = Interest::BOTH;
+    const IS_PLAIN: bool = false;
+}
+
 is_a_stream!(UnixStream);
 is_of_std!(UnixStream, net::UnixStream);
 
@@ -40,11 +45,15 @@ pub struct PeerCredentials {
     pub uid: u32,
     /// Its group.
     pub gid: u32,
-    /// Its process, where the system says.
+    /// Its process, where the system says, and if it can be seen from here.
     pub pid: Option<i32>,
 }
 
 impl UnixStream {
+    pub(in crate::net) fn of(io: Moored<net::UnixStream>) -> Self {
+        Self { io }
+    }
+
     /// Connects to a listener by its path; a path that begins with a NUL byte is an abstract name (Linux).
     ///
     /// Cancel safe: the attempt is dropped.
@@ -82,7 +91,7 @@ impl UnixStream {
     }
 
     fn registered(stream: net::UnixStream) -> io::Result<Self> {
-        Ok(Self { io: Moored::new(stream, Interest::BOTH)? })
+        Ok(Self { io: Moored::stream(stream)? })
     }
 
     /// Two that are connected to each other.
@@ -133,14 +142,20 @@ impl UnixStream {
     }
 }
 
+/// By hand: a process that cannot be seen from here has the number 0, which `rustix` takes for impossible.
 #[cfg(target_os = "linux")]
 fn credentials(stream: &net::UnixStream) -> io::Result<PeerCredentials> {
-    let of = rustix::net::sockopt::socket_peercred(stream)?;
-    Ok(PeerCredentials {
-        uid: of.uid.as_raw(),
-        gid: of.gid.as_raw(),
-        pid: Some(of.pid.as_raw_nonzero().get()),
-    })
+    use std::os::fd::AsRawFd;
+    let mut of = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut size = size_of::<libc::ucred>() as libc::socklen_t;
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+    // SAFETY: there is room for what is asked for, of the size that is given.
+    let asked =
+        unsafe { libc::getsockopt(stream.as_raw_fd(), level, name, (&raw mut of).cast(), &raw mut size) };
+    if asked != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(PeerCredentials { uid: of.uid, gid: of.gid, pid: (of.pid != 0).then_some(of.pid) })
 }
 
 #[cfg(not(target_os = "linux"))]

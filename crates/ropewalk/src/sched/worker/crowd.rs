@@ -2,7 +2,7 @@
 //!
 //! Tasks that do little but talk to each other (a stream through a channel) are fastest on one worker, where what they share
 //! stays in its caches. But a thief takes each one that becomes runnable, and from then on every operation waits for a line
-//! from another core. Two things make a worker suspect that:
+//! from another core. Two things make a worker suspect that (`cores.rs` has a third reason to stand aside):
 //!
 //! - **Fights** Exchanges of the same word are lost again and again (`ropewalk_core::contention`): [`LOSSES`] of them within
 //!   [`WITHIN`].
@@ -19,7 +19,7 @@
 //! on it, and the proof of the sleep protocol need not mention it. What else keeps it from doing harm:
 //!
 //! 1. One worker always stays.
-//! 2. Who has [`BACKLOG`] tasks and more in its ring calls back those who stand aside, at once: there is work to share.
+//! 2. Who has [`BACKLOG`] tasks and more in its ring calls back those who are on call, at once: there is work to share.
 //! 3. A deadline that comes meanwhile keeps it from standing aside; one that is set meanwhile may be missed by the rest of
 //!    [`LONGEST`].
 //! 4. A pinned task that is sent to the worker wakes it; one that is queued there keeps it from standing aside at all.
@@ -27,8 +27,9 @@
 use super::super::pool::Pool;
 use super::super::station::Station;
 use super::Worker;
+use super::cores::Stay;
 use crate::context;
-use ropewalk_core::prim::{AtomicU64, Ordering::*};
+use ropewalk_core::prim::{AtomicU64, Lock, Ordering::*};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
@@ -46,36 +47,60 @@ const GAIN: f64 = 1.25;
 const FEW: u64 = 8;
 const BACKLOG: usize = 16;
 
-/// The workers of a pool that stand aside, a bit each. Those beyond the last bit never do.
+/// The workers of a pool that stand aside.
 #[derive(Debug)]
-pub(crate) struct Aside(AtomicU64);
+pub(crate) struct Aside {
+    /// A bit each. Those beyond the last bit never do.
+    who: AtomicU64,
+    /// Those of them who come back when they are called.
+    on_call: AtomicU64,
+    last_stay: Lock<Option<Stay>>,
+}
 
 impl Aside {
     pub(crate) fn new() -> Self {
-        Self(AtomicU64::new(0))
+        Self { who: AtomicU64::new(0), on_call: AtomicU64::new(0), last_stay: Lock::new(None) }
     }
 
     /// One of `active` workers leaves, unless it is the last.
-    fn leave(&self, worker: usize, active: usize) -> bool {
+    pub(super) fn leave(&self, worker: usize, active: usize) -> bool {
         let bit = 1_u64.checked_shl(worker as u32).unwrap_or(0);
         let go = |now: u64| (bit != 0 && (now.count_ones() as usize) + 1 < active).then_some(now | bit);
-        self.0.fetch_update(Relaxed, Relaxed, go).is_ok()
+        self.who.fetch_update(Relaxed, Relaxed, go).is_ok()
     }
 
-    fn come_back(&self, worker: usize) {
-        self.0.fetch_and(!(1 << worker), Relaxed);
+    pub(super) fn come_back(&self, worker: usize) {
+        self.who.fetch_and(!(1 << worker), Relaxed);
     }
 
-    /// Whether somebody stands aside.
+    /// One who has left may be called back.
+    fn be_on_call(&self, worker: usize) {
+        self.on_call.fetch_or(1 << worker, Relaxed);
+    }
+
+    fn on_call_no_more(&self, worker: usize) {
+        self.on_call.fetch_and(!(1 << worker), Relaxed);
+    }
+
+    /// Whether somebody is on call.
     #[inline(always)]
-    fn any(&self) -> bool {
-        self.0.load(Relaxed) != 0
+    fn any_on_call(&self) -> bool {
+        self.on_call.load(Relaxed) != 0
     }
 
-    /// Those who stand aside; they are counted as back.
-    fn take_all(&self) -> impl Iterator<Item = usize> {
-        let all = self.0.swap(0, Relaxed);
+    /// Those who are on call; they are not any more.
+    fn call(&self) -> impl Iterator<Item = usize> {
+        let all = self.on_call.swap(0, Relaxed);
         (0..u64::BITS as usize).filter(move |worker| all >> worker & 1 != 0)
+    }
+
+    /// The last time that one stood aside for want of a core (`cores.rs`).
+    pub(super) fn last_stay(&self) -> Option<Stay> {
+        *self.last_stay.lock()
+    }
+
+    pub(super) fn note_stay(&self, stay: Stay) {
+        *self.last_stay.lock() = Some(stay);
     }
 }
 
@@ -197,6 +222,7 @@ impl Worker {
     pub(super) fn weigh_theft(&self) {
         let crowd = &self.crowd;
         let Some(theft) = crowd.theft.take() else { return };
+        self.mind_cores();
         if self.station.counters.polls.get() - theft.polls >= FEW {
             crowd.small.set(0);
             return crowd.poor.set(0);
@@ -240,7 +266,9 @@ impl Worker {
         }
         self.hand_over();
         self.station.counters.asides.bump();
+        self.pool.aside.be_on_call(self.index());
         self.station.parker.doze(at_most);
+        self.pool.aside.on_call_no_more(self.index());
         self.pool.aside.come_back(self.index());
         let back = Milestone::now(&self.pool);
         crowd.last.set(Some(Absence { took: at_most, rate: back.rate_since(left), back }));
@@ -252,14 +280,14 @@ impl Worker {
     /// A task was queued in the ring: is there work to share with those who stand aside?
     #[inline]
     pub(super) fn mind_backlog(&self) {
-        if self.pool.aside.any() && self.ring.len() >= BACKLOG {
+        if self.pool.aside.any_on_call() && self.ring.len() >= BACKLOG {
             self.call_back();
         }
     }
 
     #[cold]
     fn call_back(&self) {
-        self.pool.aside.take_all().for_each(|worker| self.pool.unpark(worker));
+        self.pool.aside.call().for_each(|worker| self.pool.unpark(worker));
     }
 }
 

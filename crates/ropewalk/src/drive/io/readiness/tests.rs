@@ -2,7 +2,6 @@
 
 use super::*;
 use ropewalk_core::prim::{self, AtomicBool, AtomicUsize, UnsafeCell, thread};
-use std::future::Future;
 use std::sync::Arc;
 use std::task::Wake;
 
@@ -87,25 +86,43 @@ fn model_an_event_races_with_clearing() {
     });
 }
 
-/// Somebody waits in the slot while the event comes: it sees it, or is woken. What was written before the event is there.
-// mutation: slot-announced-before-the-waker-is-there
-// - in crates/ropewalk/src/drive/io/readiness.rs: `let seen = Snapshot(self.word.fetch_or(SLOT[direction as usize], Ordering::AcqRel)); // E3`
-// + `let seen = Snapshot(self.word.load(Ordering::Acquire)); self.word.fetch_or(SLOT[direction as usize], Ordering::AcqRel);`
+const SLOT: fn() -> Who = || Who::slot(Direction::Read);
+
+/// An operation that waits to read: nothing of it is looked at but where it is.
+#[repr(align(8))]
+struct Reader;
+
+impl Reader {
+    fn who(&self) -> Who {
+        Who::at(self, Interest::READABLE)
+    }
+}
+
+fn poll(readiness: &Readiness, who: Who, waker: &Waker) -> Poll<Snapshot> {
+    readiness.poll(&mut Context::from_waker(waker), who)
+}
+
+/// Somebody waits while the event comes: it sees it, or is woken. What was written before the event is there.
+// mutation: announced-without-a-second-look
+// - in crates/ropewalk/src/drive/io/readiness.rs: `let seen = Snapshot(self.word.fetch_or(announcement(interest), Ordering::AcqRel)); // E3`
+// + `let seen = Snapshot(self.word.load(Ordering::Acquire)); self.word.fetch_or(announcement(interest), Ordering::AcqRel);`
+// mutation: announced-before-the-waker-is-there
+// - in crates/ropewalk/src/drive/io/readiness.rs: `        self.leave_waker(cx.waker(), who);`
+// + `        self.word.fetch_or(announcement(interest), Ordering::AcqRel); self.leave_waker(cx.waker(), who); return Poll::Pending;`
 // mutation: event-does-not-release
-// - in crates/ropewalk/src/drive/io/readiness.rs: `if let Ok(before) = self.word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, next) {`
-// + `if let Ok(before) = self.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) {`
-// mutation: slot-not-woken
-// - in crates/ropewalk/src/drive/io/readiness.rs: `wakers.into_iter().flatten().for_each(wake_safely);`
-// + `drop(wakers);`
+// - in crates/ropewalk/src/drive/io/readiness.rs: `if let Ok(before) = self.word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, next)`
+// + `if let Ok(before) = self.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next)`
+// mutation: nobody-is-woken
+// - in crates/ropewalk/src/drive/io/readiness.rs: `if let Some(list) = taken.wake(wake_safely) {`
+// + `if let Some(list) = taken.wake(drop) {`
 #[test]
-fn model_an_event_races_with_a_wait_in_the_slot() {
+fn model_an_event_races_with_a_wait() {
     prim::model(|| {
         let kernel = Kernel::new(Ready::NONE);
         let there = kernel.clone();
         let driver = thread::spawn(move || there.arrive());
         let (bell, waker) = bell();
-        let mut cx = Context::from_waker(&waker);
-        let first = kernel.readiness.poll_slot(&mut cx, Direction::Read);
+        let first = poll(&kernel.readiness, SLOT(), &waker);
         if first.is_ready() {
             // SAFETY: it was written before the event.
             assert_eq!(kernel.payload.with(|payload| unsafe { *payload }), 5);
@@ -114,69 +131,103 @@ fn model_an_event_races_with_a_wait_in_the_slot() {
         if first.is_pending() {
             assert_eq!(bell.0.load(Ordering::SeqCst), 1, "woken once");
         }
-        assert!(kernel.readiness.poll_slot(&mut cx, Direction::Read).is_ready());
-        assert!(kernel.readiness.poll_slot(&mut cx, Direction::Write).is_pending(), "the other direction");
+        assert!(poll(&kernel.readiness, SLOT(), &waker).is_ready());
+        let other = Who::slot(Direction::Write);
+        assert!(poll(&kernel.readiness, other, &waker).is_pending(), "the other direction");
     });
 }
 
-fn poll_read(readiness: &Readiness, wait: Pin<&mut Wait<'_>>, waker: &Waker) -> Poll<Option<Snapshot>> {
-    readiness.poll_queue(wait, &mut Context::from_waker(waker), Interest::READABLE)
-}
-
-/// The same in the queue.
-// mutation: queue-announced-too-late
-// - in crates/ropewalk/src/drive/io/readiness.rs: `let now = Snapshot(self.word.fetch_or(QUEUE, Ordering::AcqRel)); // E3: under the queue's lock`
-// + `let now = Snapshot(self.word.load(Ordering::Acquire));`
-// mutation: queue-not-woken
-// - in crates/ropewalk/src/drive/io/readiness.rs: `if announced & QUEUE != 0 {`
-// + `if announced & QUEUE == 1 {`
+/// Two wait, in the list and beside it, while two events come, one for each: both are woken.
+// mutation: an-event-answers-for-all
+// - in crates/ropewalk/src/drive/io/readiness.rs: `let rest = now & !TICKS & !told;`
+// + `let rest = now & !TICKS & !(0b111 << WAITING) & !told;`
+// mutation: the-list-is-not-looked-at
+// - in crates/ropewalk/src/drive/io/waiting.rs: `self.others.take_if(|others| others.0.iter().any(&is_told))`
+// + `self.others.take_if(|others| others.0.iter().any(&is_told) && others.0.len() > 9)`
 #[test]
-fn model_an_event_races_with_a_wait_in_the_queue() {
+fn model_two_events_race_with_two_who_wait() {
     prim::model(|| {
         let readiness = readiness();
+        let ((reads, reader), (writes, writer)) = (bell(), bell());
+        let reading = Reader;
+        assert!(poll(&readiness, reading.who(), &reader).is_pending());
         let there = readiness.clone();
         let driver = thread::spawn(move || there.event(THIS, Ready::READABLE));
-        let (bell, waker) = bell();
-        let mut wait = std::pin::pin!(readiness.wait());
-        let first = poll_read(&readiness, wait.as_mut(), &waker);
+        let first = poll(&readiness, Who::slot(Direction::Write), &writer);
+        assert!(first.is_pending());
+        readiness.event(THIS, Ready::WRITABLE);
         driver.join().unwrap();
-        if first.is_pending() {
-            assert_eq!(bell.0.load(Ordering::SeqCst), 1, "woken once");
-            assert!(poll_read(&readiness, wait.as_mut(), &waker).is_ready());
-        }
-        assert!(readiness.look().ready().is_readable());
+        assert_eq!(reads.0.load(Ordering::SeqCst), 1);
+        assert_eq!(writes.0.load(Ordering::SeqCst), 1);
     });
 }
 
-/// One of two waiters is dropped while the event wakes them: the other one hears of it all the same.
-// mutation: the-first-in-the-queue-is-enough
-// - in crates/ropewalk/src/drive/io/readiness.rs: `|| self.queue.wake_all_after(|| ())));`
-// + `|| usize::from(self.queue.wake_last_or(|| ()))));`
+/// One of three who wait gives up while the event wakes them: the others hear of it all the same.
+// mutation: who-gives-up-takes-another-along
+// - in crates/ropewalk/src/drive/io/waiting.rs: `let at = others.iter().position(|waiter| waiter.who == who)?;`
+// + `let at = others.iter().position(|waiter| waiter.who != who).unwrap_or(0);`
 #[test]
-fn model_an_event_races_with_the_drop_of_a_waiter() {
+fn model_an_event_races_with_one_who_gives_up() {
+    prim::model(|| {
+        let readiness = readiness();
+        let ((first, first_waker), (last, last_waker)) = (bell(), bell());
+        let readers = Box::new([0_u64; 3]);
+        let who = |at: usize| Who::at(&readers[at], Interest::READABLE);
+        assert!(poll(&readiness, who(0), &first_waker).is_pending());
+        assert!(poll(&readiness, who(1), &last_waker).is_pending());
+        let there = readiness.clone();
+        let driver = thread::spawn(move || there.event(THIS, Ready::READABLE));
+        let _either = poll(&readiness, who(2), Waker::noop());
+        readiness.forget(who(2));
+        driver.join().unwrap();
+        assert_eq!(first.0.load(Ordering::SeqCst), 1);
+        assert_eq!(last.0.load(Ordering::SeqCst), 1);
+    });
+}
+
+/// Who gave up is gone from the list, or about to be taken out by the event (E7): nothing of it is left behind.
+// mutation: who-gives-up-stays
+// - in crates/ropewalk/src/drive/io/readiness.rs: `if self.look().0 & announcement(who.interest()) != 0 {`
+// + `if self.look().0 & announcement(who.interest()) == 1 {`
+#[test]
+fn model_giving_up_races_with_an_event() {
     prim::model(|| {
         let readiness = readiness();
         let (bell, waker) = bell();
-        let mut stays = Box::pin(readiness.wait());
-        assert!(poll_read(&readiness, stays.as_mut(), &waker).is_pending());
-        let mut last = Box::pin(readiness.wait());
-        assert!(poll_read(&readiness, last.as_mut(), Waker::noop()).is_pending());
+        let reading = Reader;
+        assert!(poll(&readiness, reading.who(), &waker).is_pending());
+        let there = readiness.clone();
+        let driver = thread::spawn(move || there.event(THIS, Ready::WRITE_CLOSED));
+        readiness.forget(reading.who());
+        driver.join().unwrap();
+        drop(waker);
+        assert_eq!(Arc::strong_count(&bell), 1, "its waker is left behind");
+        readiness.event(THIS, Ready::READABLE);
+        assert_eq!(bell.0.load(Ordering::SeqCst), 0);
+    });
+}
+
+/// The same with the event that it waited for: that may wake it in vain, and leaves nothing of it behind.
+#[test]
+fn model_giving_up_races_with_what_was_waited_for() {
+    prim::model(|| {
+        let readiness = readiness();
+        let (bell, waker) = bell();
+        let reading = Reader;
+        assert!(poll(&readiness, reading.who(), &waker).is_pending());
         let there = readiness.clone();
         let driver = thread::spawn(move || there.event(THIS, Ready::READABLE));
-        {
-            let mut goes = Box::pin(readiness.wait());
-            let _either = poll_read(&readiness, goes.as_mut(), Waker::noop());
-        }
+        readiness.forget(reading.who());
         driver.join().unwrap();
-        assert_eq!(bell.0.load(Ordering::SeqCst), 1);
-        assert!(stays.as_mut().poll(&mut Context::from_waker(&waker)).is_ready());
+        drop(waker);
+        assert_eq!(Arc::strong_count(&bell), 1, "its waker is left behind");
     });
 }
 
 /// The runtime goes down while somebody is about to wait: it is told, or woken.
 // mutation: the-end-wakes-nobody
-// - in crates/ropewalk/src/drive/io/readiness.rs: `self.change(generation, OVER, |_| true);`
-// + `self.change(generation, OVER, |_| false);`
+// - in crates/ropewalk/src/drive/io/readiness.rs: `self.change(generation, OVER, None);`
+// + `self.change(generation, OVER, Some(Ready::NONE));`
 // mutation: the-end-settles-nothing
 // - in crates/ropewalk/src/drive/io/readiness.rs: `self.is_over() || self.ready().satisfies(interest)`
 // + `self.ready().satisfies(interest)`
@@ -188,10 +239,12 @@ fn model_the_end_races_with_waiting() {
         let closer = thread::spawn(move || there.end(THIS));
         let (bell, waker) = bell();
         let mut cx = Context::from_waker(&waker);
-        let first = readiness.poll_slot(&mut cx, Direction::Write);
+        let first = readiness.poll(&mut cx, Who::slot(Direction::Write));
         closer.join().unwrap();
         assert!(first.is_ready() || bell.0.load(Ordering::SeqCst) == 1);
-        let Poll::Ready(seen) = readiness.poll_slot(&mut cx, Direction::Write) else { panic!("it is over") };
+        let Poll::Ready(seen) = readiness.poll(&mut cx, Who::slot(Direction::Write)) else {
+            panic!("it is over")
+        };
         assert!(seen.is_over());
     });
 }
@@ -233,7 +286,7 @@ mod plain {
         let readiness = readiness();
         let ((old, old_waker), (new, new_waker)) = (bell(), bell());
         for waker in [&old_waker, &new_waker] {
-            assert!(readiness.poll_slot(&mut Context::from_waker(waker), Direction::Read).is_pending());
+            assert!(poll(&readiness, SLOT(), waker).is_pending());
         }
         readiness.event(THIS, Ready::WRITABLE);
         assert_eq!(new.0.load(Ordering::SeqCst), 0, "the other direction");

@@ -22,8 +22,8 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 /// How long the end of a runtime waits for the kernel.
-const LAST_CALL: Duration = Duration::from_secs(2);
-const LOOK: Duration = Duration::from_millis(10);
+pub(super) const LAST_CALL: Duration = Duration::from_secs(2);
+pub(super) const LOOK: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
 pub(crate) struct Flights {

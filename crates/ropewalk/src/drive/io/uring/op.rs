@@ -46,11 +46,11 @@ impl Work {
         let fd = |file: &Held| Fd(file.as_ref().as_ref().as_raw_fd());
         let (entry, size) = match self {
             Self::Read { file, buf, offset } => {
-                let read = opcode::Read::new(fd(file), buf.as_mut_ptr(), buf.len() as u32);
+                let read = opcode::Read::new(fd(file), buf.as_mut_ptr(), at_once(buf));
                 (read.offset(*offset).build(), buf.len())
             }
             Self::Write { file, buf, offset } => {
-                let write = opcode::Write::new(fd(file), buf.as_ptr(), buf.len() as u32);
+                let write = opcode::Write::new(fd(file), buf.as_ptr(), at_once(buf));
                 (write.offset(*offset).build(), buf.len())
             }
             Self::Sync { file, data_only } => {
@@ -64,6 +64,11 @@ impl Work {
         };
         if size > ON_THE_SPOT { entry.flags(squeue::Flags::ASYNC) } else { entry }
     }
+}
+
+/// How much of a buffer one operation moves: a GiB at most, since the kernel counts in 32 bits and does not do much more at once.
+fn at_once(buf: &[u8]) -> u32 {
+    buf.len().min(1 << 30) as u32
 }
 
 impl fmt::Debug for Work {

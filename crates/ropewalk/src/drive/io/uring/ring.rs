@@ -2,22 +2,24 @@
 //!
 //! * **R1** Entries are put in under the lock of the submission queue, one at a time; the kernel takes them out by itself.
 //! * **R2** Completions are taken out under the lock of the completion queue.
-//! * **R3** `submit` returns when the kernel has taken the entry, or says later that it could not: whoever is about to sleep
-//!   tries again first. Two may call the kernel at once: it takes each entry once, and lets the second wait for the first. So
+//! * **R3** `submit` returns when the kernel has taken the entry, or says that it would not yet. Then it stays in the queue, or if
+//!   that is full behind it, and whoever submits next or is about to sleep tries again first. They are taken in their order. Two may call the kernel at once: it takes each entry once, and lets the second wait for the first. So
 //!   nothing depends on somebody polling, and no two entries on being submitted by the same thread.
 //!
 //! A queue of completions that is full loses nothing: the kernel keeps the others, says so, and hands them over when asked.
 
+use super::buffers::Buffers;
 use io_uring::types::{SubmitArgs, Timespec};
 use io_uring::{CompletionQueue, EnterFlags, IoUring, cqueue, opcode, squeue};
 use ropewalk_core::prim::real::{AtomicBool, Ordering};
 use ropewalk_core::prim::{Lock, LockGuard};
+use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
 
-/// What a completion is about, in two bits of its mark that no token uses: there are at most 2^21 registrations.
+/// What a completion is about, in three bits of its mark that no token uses: there are at most 2^21 registrations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A socket is ready; the rest is its token.
@@ -28,26 +30,36 @@ pub(super) enum Kind {
     Wake = 2,
     /// A cancellation was carried out, or there was nothing left to cancel.
     Order = 3,
+    /// Something has arrived at a flow; the upper half is its place.
+    Flow = 4,
 }
 
-const KIND: u32 = 30;
+const KIND: u32 = 29;
+const KINDS: u64 = 7;
 
 impl Kind {
     pub(super) fn mark(self, rest: u64) -> u64 {
-        debug_assert_eq!(rest >> KIND & 3, 0, "no room for the kind");
+        debug_assert_eq!(rest >> KIND & KINDS, 0, "no room for the kind");
         rest | (self as u64) << KIND
     }
 
     pub(super) fn of(mark: u64) -> Self {
-        [Self::Poll, Self::Op, Self::Wake, Self::Order][(mark >> KIND & 3) as usize]
+        match mark >> KIND & KINDS {
+            0 => Self::Poll,
+            1 => Self::Op,
+            2 => Self::Wake,
+            3 => Self::Order,
+            _ => Self::Flow,
+        }
     }
 }
 
 pub(super) struct Ring {
     uring: IoUring,
-    putting: Lock<()>,
+    /// The right to put, and what there was no room for.
+    putting: Lock<VecDeque<squeue::Entry>>,
     taking: Lock<()>,
-    /// An entry may be in the queue that the kernel would not take (R3).
+    /// An entry may be there that the kernel would not take (R3).
     stuck: AtomicBool,
     /// For entries that nobody wants to hear of.
     quiet: squeue::Flags,
@@ -61,31 +73,54 @@ impl Ring {
         let quiet = if skips { squeue::Flags::SKIP_SUCCESS } else { squeue::Flags::empty() };
         let mut waiting = EnterFlags::GETEVENTS | EnterFlags::EXT_ARG;
         waiting.set(EnterFlags::NO_IOWAIT, has.is_feature_no_iowait()); // who waits for a socket does not load a disk
-        let (putting, taking) = (Lock::new(()), Lock::new(()));
+        let (putting, taking) = (Lock::new(VecDeque::new()), Lock::new(()));
         Self { uring, putting, taking, stuck: AtomicBool::new(false), quiet, waiting }
     }
 
     /// Hands an entry to the kernel (R3).
     ///
     /// # Errors
-    /// The kernel takes nothing just now. The entry stays in the queue.
+    /// The kernel takes nothing just now. The entry waits, and goes with the next.
     ///
     /// # Safety
     /// What it points to stays where it is until its completion was taken.
     pub(super) unsafe fn submit(&self, entry: &squeue::Entry) -> io::Result<()> {
         // SAFETY: the caller's promise.
-        while !unsafe { self.put(entry) } {
-            self.flush()?; // the queue is full
-        }
-        self.flush()
+        let all = unsafe { self.put(Some(entry)) };
+        self.flush_all(all)
     }
 
+    /// Puts in what there was no room for, then `entry`. False: there is no room for all of it.
+    ///
     /// # Safety
     /// As of [`submit`](Self::submit).
-    unsafe fn put(&self, entry: &squeue::Entry) -> bool {
-        let _putting = self.putting.lock();
-        // SAFETY: nobody else has the queue (R1); the entry is good by the caller's promise.
-        unsafe { self.uring.submission_shared().push(entry).is_ok() }
+    unsafe fn put(&self, entry: Option<&squeue::Entry>) -> bool {
+        let mut late = self.putting.lock();
+        // SAFETY: nobody else has the queue (R1).
+        let mut queue = unsafe { self.uring.submission_shared() };
+        // SAFETY: the entries are good by the promise of this caller, or that of an earlier one.
+        let mut push = |entry: &squeue::Entry| unsafe { queue.push(entry).is_ok() };
+        while late.front().is_some_and(&mut push) {
+            late.pop_front();
+        }
+        if let Some(entry) = entry
+            && (!late.is_empty() || !push(entry))
+        {
+            late.push_back(entry.clone());
+        }
+        late.is_empty()
+    }
+
+    /// Lets the kernel take everything; `all`: all of it is in the queue.
+    fn flush_all(&self, mut all: bool) -> io::Result<()> {
+        loop {
+            self.flush()?;
+            if all {
+                return Ok(());
+            }
+            // SAFETY: there is none.
+            all = unsafe { self.put(None) };
+        }
     }
 
     /// Lets the kernel take what is in the queue.
@@ -103,6 +138,34 @@ impl Ring {
                 },
             }
         }
+    }
+
+    /// Hands an entry to the kernel, and does not return before it was taken: it names a file that may be closed then.
+    ///
+    /// # Errors
+    /// The kernel takes nothing, for a tenth of a second.
+    ///
+    /// # Safety
+    /// As of [`submit`](Self::submit).
+    pub(super) unsafe fn submit_now(&self, entry: &squeue::Entry) -> io::Result<()> {
+        // SAFETY: the caller's promise.
+        let mut taken = unsafe { self.submit(entry) };
+        for _ in 0..100 {
+            if taken.is_ok() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+            taken = self.flush();
+        }
+        taken
+    }
+
+    /// Buffers for the kernel to fill.
+    ///
+    /// # Errors
+    /// It has no such thing.
+    pub(super) fn buffers(&self) -> io::Result<Buffers> {
+        Buffers::new(&self.uring)
     }
 
     /// Ends whatever has this mark. It ends by itself or not at all if the order cannot be given.
@@ -129,7 +192,7 @@ impl Ring {
     /// Sleeps until there is a completion, at most for `timeout`, in nanoseconds.
     pub(super) fn wait(&self, timeout: Option<Duration>) -> io::Result<()> {
         if self.stuck.swap(false, Ordering::AcqRel) {
-            self.flush()?;
+            self.flush_all(false)?;
         }
         // More seconds than the kernel can count is no limit.
         let timeout = timeout.filter(|timeout| i64::try_from(timeout.as_secs()).is_ok()).map(Timespec::from);
@@ -192,5 +255,29 @@ impl AsFd for Ring {
 impl fmt::Debug for Ring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ring").field("file", &self.uring.as_raw_fd()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    /// The queue is full: what there is no room for waits behind it, and is taken in its turn.
+    #[test]
+    fn entries_behind_a_full_queue_are_taken_in_their_order() {
+        let uring = match IoUring::new(2) {
+            Ok(uring) => uring,
+            Err(error) => return eprintln!("skipped: no io_uring here ({error})"),
+        };
+        let ring = Ring::new(uring);
+        let nop = |number| opcode::Nop::new().build().user_data(number);
+        // SAFETY: they point to no memory.
+        let put: Vec<_> = (0..3).map(|number| unsafe { ring.put(Some(&nop(number))) }).collect();
+        assert_eq!(put, [true, true, false]);
+        // SAFETY: as above.
+        unsafe { ring.submit(&nop(3)) }.unwrap();
+        let mut till = ring.till();
+        let taken: Vec<_> = std::iter::from_fn(|| till.next()).map(|entry| entry.user_data()).collect();
+        assert_eq!(taken, [0, 1, 2, 3]);
     }
 }

@@ -8,8 +8,8 @@ use ropewalk_core::prim::{self, Arc, thread};
 // + `(now.count_ones() as usize) < active`
 //
 // mutation: who-comes-back-takes-others-along
-// - in crates/ropewalk/src/sched/worker/crowd.rs: `self.0.fetch_and(!(1 << worker), Relaxed);`
-// + `self.0.store(0, Relaxed);`
+// - in crates/ropewalk/src/sched/worker/crowd.rs: `self.who.fetch_and(!(1 << worker), Relaxed);`
+// + `self.who.store(0, Relaxed);`
 #[test]
 fn model_one_stays() {
     prim::model(|| {
@@ -21,7 +21,7 @@ fn model_one_stays() {
         });
         come_and_go(&aside, &here, 0);
         others.into_iter().for_each(|other| other.join().unwrap());
-        assert!(!aside.any(), "all are back");
+        assert_eq!(aside.who.load(Relaxed), 0, "all are back");
         assert!(aside.leave(0, 3) && aside.leave(1, 3));
         aside.come_back(0);
         assert!(aside.leave(2, 3) && !aside.leave(0, 3), "who comes back speaks for itself alone");
@@ -43,14 +43,18 @@ fn those_beyond_the_last_bit_stay() {
 }
 
 #[test]
-fn those_who_are_called_back_are_counted_as_back() {
+fn those_who_are_on_call_are_called_once() {
     let aside = Aside::new();
     assert!(aside.leave(0, 4) && aside.leave(63, 4) && aside.leave(5, 4));
     assert!(!aside.leave(6, 4), "one stays");
-    assert!(aside.take_all().eq([0, 5, 63]));
-    assert!(!aside.any());
-    aside.come_back(5);
-    assert!(!aside.any());
+    aside.be_on_call(63);
+    aside.be_on_call(5);
+    assert!(aside.any_on_call());
+    assert!(aside.call().eq([5, 63]), "not who has no core");
+    assert!(!aside.any_on_call());
+    aside.be_on_call(5);
+    aside.on_call_no_more(5);
+    assert!(aside.call().eq([]));
 }
 
 /// A crowd whose worker was away for `took`, while the others did `without` operations a second, and has been back for

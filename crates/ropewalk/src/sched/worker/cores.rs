@@ -1,0 +1,203 @@
+//! A worker for which there is no core: it stands aside for some milliseconds (`crowd.rs` has the rest of that).
+//!
+//! A burst of events wakes a second worker, which steals half of it. That is right if there is a core for both. If whoever
+//! sends the events wants that core, or another program, then three share two: the burst is not over sooner, the sender goes
+//! on later, and every task that moved has left its caches behind. The kernel knows: it counts how long each thread ran, and
+//! how long it could have run and there was no core. After every [`THEFTS`] thefts, but not more often than every
+//! [`WINDOW`], a worker looks at both. If it waited for more than one part in [`SHARE`] of the time in which it wanted to run,
+//! it stands aside: for [`FIRST`], and twice as long whenever that happens to a worker of the pool soon after, up to
+//! [`LONGEST`].
+//!
+//! What keeps it from doing harm, beside what `crowd.rs` says:
+//!
+//! 1. It goes only with nothing of its own to do.
+//! 2. Every [`NAP`] it looks whether the others get on: if one of them has been in the same poll all that time, it is back.
+//! 3. Tasks that pile up do not call it back: there is no core for it. Pinned tasks do.
+
+use super::super::station::Station;
+use super::Worker;
+use crate::sched::park::WorkerState;
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+const THEFTS: u32 = 4;
+const WINDOW: Duration = Duration::from_millis(1);
+const SHARE: u64 = 8;
+const FIRST: Duration = Duration::from_millis(4);
+const LONGEST: Duration = Duration::from_millis(128);
+const NAP: Duration = Duration::from_millis(2);
+
+/// How long a thread ran, and how long it waited for a core, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct CoreTime {
+    ran: u64,
+    waited: u64,
+}
+
+impl CoreTime {
+    /// Of this thread. `None`: the system does not say.
+    fn now() -> Option<Self> {
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::fs::{Mode, OFlags, open};
+            let file = open(c"/proc/thread-self/schedstat", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+            let mut line = [0; 80];
+            let count = rustix::io::read(file.ok()?, &mut line).ok()?;
+            Self::parse(&line[..count])
+        }
+        #[cfg(not(target_os = "linux"))]
+        None
+    }
+
+    /// The first two numbers of a line.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+    fn parse(line: &[u8]) -> Option<Self> {
+        let mut numbers = std::str::from_utf8(line).ok()?.split_ascii_whitespace().map(str::parse);
+        Some(Self { ran: numbers.next()?.ok()?, waited: numbers.next()?.ok()? })
+    }
+
+    /// Whether a thread that was at `earlier` has waited too long since.
+    fn lacked_a_core(self, earlier: Self) -> bool {
+        let waited = self.waited.saturating_sub(earlier.waited);
+        let wanted = waited + self.ran.saturating_sub(earlier.ran);
+        waited > wanted / SHARE && wanted > WINDOW.as_nanos() as u64 / 4
+    }
+}
+
+/// How long the last worker of a pool that found no core stood aside, and until when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stay {
+    took: Duration,
+    until: Instant,
+}
+
+impl Stay {
+    /// How long the next one should be, if it begins now.
+    fn after(last: Option<Self>, now: Instant) -> Duration {
+        let soon = last.filter(|last| now.saturating_duration_since(last.until) < 4 * last.took);
+        soon.map_or(FIRST, |last| (2 * last.took).min(LONGEST))
+    }
+}
+
+/// What a worker knows about its core.
+#[derive(Debug, Default)]
+pub(crate) struct Cores {
+    thefts: Cell<u32>,
+    looked: Cell<Option<(Instant, CoreTime)>>,
+}
+
+impl Worker {
+    /// There was a theft, and what it brought is done: is there a core for this worker?
+    pub(super) fn mind_cores(&self) {
+        let thefts = &self.cores.thefts;
+        thefts.set(thefts.get() + 1);
+        if thefts.get() >= THEFTS && self.threaded {
+            thefts.set(0);
+            self.look_for_a_core();
+        }
+    }
+
+    #[cold]
+    fn look_for_a_core(&self) {
+        let (now, looked) = (Instant::now(), &self.cores.looked);
+        if looked.get().is_some_and(|(at, _)| now - at < WINDOW) {
+            return;
+        }
+        let Some(time) = CoreTime::now() else { return };
+        let before = looked.replace(Some((now, time)));
+        if before.is_some_and(|(_, earlier)| time.lacked_a_core(earlier)) {
+            self.leave_the_core(now);
+            looked.set(CoreTime::now().map(|time| (Instant::now(), time)));
+        }
+    }
+
+    fn leave_the_core(&self, now: Instant) {
+        let aside = &self.pool.aside;
+        let bound = self.leave.get() || self.retiring.get() || self.closing.get();
+        if bound || self.has_own() || !aside.leave(self.index(), self.pool.active()) {
+            return;
+        }
+        self.stop_searching();
+        self.station.counters.asides.bump();
+        let took = Stay::after(aside.last_stay(), now);
+        self.stay_away(now + took);
+        aside.come_back(self.index());
+        aside.note_stay(Stay { took, until: Instant::now() });
+        self.look_next();
+    }
+
+    /// In naps, until then or until it is needed.
+    fn stay_away(&self, until: Instant) {
+        let mut polls = self.polls_of_others();
+        loop {
+            let begun = Instant::now();
+            let nap = NAP.min(until.saturating_duration_since(begun));
+            if nap.is_zero() {
+                return;
+            }
+            self.station.parker.doze(nap);
+            let before = std::mem::replace(&mut polls, self.polls_of_others());
+            if begun.elapsed() < nap || before == polls && self.is_somebody_stuck() {
+                return;
+            }
+        }
+    }
+
+    fn polls_of_others(&self) -> u64 {
+        self.others_sum(|other| other.counters.polls.get())
+    }
+
+    fn is_somebody_stuck(&self) -> bool {
+        self.others_sum(|other| u64::from(other.parker.state() == WorkerState::Busy)) > 0
+    }
+
+    fn others_sum(&self, of: impl Fn(&Station) -> u64) -> u64 {
+        self.peers.borrow().iter().map(|(other, _)| of(other)).sum()
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_says_of_this_thread_grows() {
+        let Some(before) = CoreTime::now() else { return eprintln!("skipped: the system does not say") };
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(20) {
+            std::hint::spin_loop();
+        }
+        let after = CoreTime::now().unwrap();
+        assert!(after.ran + after.waited > before.ran + before.waited, "{before:?} {after:?}");
+    }
+
+    #[test]
+    fn what_is_no_pair_of_numbers_is_nothing() {
+        assert_eq!(CoreTime::parse(b"12 34 5\n"), Some(CoreTime { ran: 12, waited: 34 }));
+        for line in [&b""[..], b"12", b"a b c", b"-1 2 3", b"\xff 1"] {
+            assert_eq!(CoreTime::parse(line), None);
+        }
+    }
+
+    #[test]
+    fn who_waits_for_an_eighth_of_the_time_lacks_a_core() {
+        let at = |ran, waited| CoreTime { ran, waited };
+        assert!(at(2_000_000, 1_000_000).lacked_a_core(at(0, 0)));
+        assert!(!at(2_000_000, 100_000).lacked_a_core(at(0, 0)));
+        assert!(
+            !at(9_000_000, 1_000_000).lacked_a_core(at(7_000_000, 900_000)),
+            "what was before does not count"
+        );
+        assert!(!at(1_000, 1_000).lacked_a_core(at(0, 0)), "too little to tell");
+    }
+
+    #[test]
+    fn it_stays_away_longer_if_it_was_away_lately() {
+        let now = Instant::now();
+        let last = |took| Some(Stay { took, until: now });
+        assert_eq!(Stay::after(None, now), FIRST);
+        assert_eq!(Stay::after(last(FIRST), now + FIRST), 2 * FIRST);
+        assert_eq!(Stay::after(last(LONGEST), now + FIRST), LONGEST);
+        assert_eq!(Stay::after(last(LONGEST), now + 5 * LONGEST), FIRST);
+    }
+}
