@@ -1,63 +1,14 @@
 //! The examples that are servers, run as such: real clients talk to them, and ctrl-c ends them.
 #![cfg(all(unix, not(tsan)))] // ctrl-c: TSan holds signals back from threads that sleep on a futex
 
+mod server;
+
+use server::Server;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{Shutdown, TcpStream};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
-
-struct Server {
-    child: Child,
-    said: BufReader<ChildStdout>,
-    address: String,
-}
-
-impl Server {
-    fn start(program: &str, args: &[&str]) -> Self {
-        Self::run(Command::new(program).args(args))
-    }
-
-    /// One that may have so many descriptors; what it says on standard error is to be read.
-    fn start_with(descriptors: usize, program: &str, args: &[&str]) -> Self {
-        let mut shell = Command::new("sh");
-        shell.args(["-c", &format!("ulimit -n {descriptors} && exec \"$@\""), "sh", program]);
-        Self::run(shell.args(args).stderr(Stdio::piped()))
-    }
-
-    fn run(command: &mut Command) -> Self {
-        let command = command.env_remove("ROPEWALK_THREADS").stdout(Stdio::piped());
-        let mut child = command.spawn().expect("the example runs");
-        let mut said = BufReader::new(child.stdout.take().expect("it is piped"));
-        let mut line = String::new();
-        said.read_line(&mut line).expect("it says where it listens");
-        let address = line.trim().rsplit(['/', ' ']).find(|part| part.parse::<SocketAddr>().is_ok());
-        let address = address.unwrap_or_else(|| panic!("{line:?}")).to_owned();
-        Self { child, said, address }
-    }
-
-    fn connect(&self) -> TcpStream {
-        TcpStream::connect(&self.address).expect("it listens")
-    }
-
-    /// Presses ctrl-c; what it said since it listened.
-    fn stop(mut self) -> String {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill runs").success());
-        let mut rest = String::new();
-        self.said.read_to_string(&mut rest).expect("it says UTF-8");
-        let status = self.child.wait().expect("it is our child");
-        assert!(status.success(), "{status}: {rest}");
-        rest
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ended = self.child.kill();
-        let _reaped = self.child.wait();
-    }
-}
 
 fn ask(stream: &TcpStream, question: &str) -> String {
     try_to_ask(stream, question).expect("it answers")

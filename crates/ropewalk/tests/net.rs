@@ -1,6 +1,8 @@
-//! Sockets on the real loopback, the same suite on every driver of this system.
+//! Sockets on the real loopback, the same suite on every driver of this system. Most of it is also `net_apart.rs`.
 #![cfg(unix)]
 
+#[path = "net/attack.rs"]
+mod attack;
 #[path = "net/basics.rs"]
 mod basics;
 #[path = "net/cancel.rs"]
@@ -9,6 +11,8 @@ mod cancel;
 mod common;
 #[path = "net/connecting.rs"]
 mod connecting;
+#[path = "net/datagrams.rs"]
+mod datagrams;
 #[path = "net/driver.rs"]
 mod driver;
 #[path = "net/edges.rs"]
@@ -21,10 +25,14 @@ mod exhausted;
 mod kit;
 #[path = "net/lent.rs"]
 mod lent;
-#[path = "net/others.rs"]
-mod others;
+#[path = "net/loopback.rs"]
+mod link;
+#[path = "net/machine.rs"]
+mod machine;
 #[path = "net/pressure.rs"]
 mod pressure;
+#[path = "net/proxy.rs"]
+mod proxy;
 #[path = "net/surface.rs"]
 mod surface;
 #[path = "net/unix.rs"]

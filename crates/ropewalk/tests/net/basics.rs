@@ -1,7 +1,7 @@
 //! Connect, accept, read, write.
 
-use crate::kit::{everywhere, pair};
-use ropewalk::net::{TcpListener, TcpStream};
+use crate::kit::{CROWD, everywhere, listen, pair};
+use ropewalk::net::TcpStream;
 use std::io;
 
 async fn echo(stream: TcpStream) -> io::Result<()> {
@@ -36,16 +36,16 @@ fn an_echo_comes_back() {
 #[test]
 fn many_connections_at_once() {
     everywhere(|| async {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let listener = listen().await?;
         let address = listener.local_addr()?;
         let server = ropewalk::spawn(async move {
-            for _ in 0..50 {
+            for _ in 0..CROWD {
                 let (stream, _) = listener.accept().await?;
                 drop(ropewalk::spawn(echo(stream)));
             }
             Ok::<_, io::Error>(())
         });
-        let clients: Vec<_> = (0..50u8)
+        let clients: Vec<_> = (0..CROWD as u8)
             .map(|number| {
                 ropewalk::spawn(async move {
                     let stream = TcpStream::connect(address).await?;

@@ -1,16 +1,17 @@
 //! Connecting: refused, never answered, several addresses.
 
-use crate::kit::everywhere;
-use ropewalk::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
+use crate::kit::{THERE, everywhere, listen, there};
+use crate::link::deaf;
+use ropewalk::net::{TcpListener, TcpSocket, TcpStream};
 use ropewalk::time::timeout;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// An address of this machine where nobody listens: the socket has it, so that nobody else gets it meanwhile.
-fn nobody() -> io::Result<(TcpSocket, SocketAddr)> {
-    let socket = TcpSocket::new_v4()?;
-    socket.bind("127.0.0.1:0".parse().unwrap())?;
+/// An address there where nobody listens: the socket has it, so that nobody else gets it meanwhile.
+async fn nobody() -> io::Result<(TcpSocket, SocketAddr)> {
+    let socket = there(async { TcpSocket::new_v4() }).await?;
+    socket.bind((THERE, 0).into())?;
     let address = socket.local_addr()?;
     Ok((socket, address))
 }
@@ -18,7 +19,7 @@ fn nobody() -> io::Result<(TcpSocket, SocketAddr)> {
 #[test]
 fn a_refusal_names_the_address() {
     everywhere(|| async {
-        let (_socket, address) = nobody()?;
+        let (_socket, address) = nobody().await?;
         let error = TcpStream::connect(address).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
         assert!(error.to_string().contains(&address.to_string()), "{error}");
@@ -26,14 +27,10 @@ fn a_refusal_names_the_address() {
     });
 }
 
-/// A listener whose queue is full does not answer.
 #[test]
 fn a_connection_that_is_never_answered_ends_with_its_timeout() {
     everywhere(|| async {
-        let socket = TcpSocket::new_v4()?;
-        socket.bind("127.0.0.1:0".parse().unwrap())?;
-        let listener = socket.listen(0)?;
-        let address = listener.local_addr()?;
+        let (_deaf, address) = deaf()?;
         let mut queued = Vec::new();
         loop {
             match timeout(Duration::from_millis(30), TcpStream::connect(address)).await {
@@ -49,9 +46,9 @@ fn a_connection_that_is_never_answered_ends_with_its_timeout() {
 #[test]
 fn the_first_address_that_answers_wins() {
     everywhere(|| async {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let listener = listen().await?;
         let there = listener.local_addr()?;
-        let ((_one, first), (_other, second)) = (nobody()?, nobody()?);
+        let ((_one, first), (_other, second)) = (nobody().await?, nobody().await?);
         let stream = TcpStream::connect(&[first, second, there][..]).await?;
         assert_eq!(stream.peer_addr()?, there);
         let error = TcpStream::connect(&[first, second][..]).await.unwrap_err();
@@ -65,11 +62,8 @@ fn the_first_address_that_answers_wins() {
 #[test]
 fn an_address_that_does_not_answer_is_not_waited_for() {
     everywhere(|| async {
-        let socket = TcpSocket::new_v4()?;
-        socket.bind("127.0.0.1:0".parse().unwrap())?;
-        let deaf = socket.listen(0)?;
-        let address = deaf.local_addr()?;
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let (_deaf, address) = deaf()?;
+        let listener = listen().await?;
         let there = listener.local_addr()?;
         // As long as there is room in its queue it does answer, and has less room then.
         let mut queued = Vec::new();
@@ -85,26 +79,11 @@ fn an_address_that_does_not_answer_is_not_waited_for() {
 }
 
 #[test]
-fn names_are_looked_up() {
-    everywhere(|| async {
-        let found = lookup_host(("localhost", 9)).await?;
-        assert!(!found.is_empty() && found.iter().all(|address| address.port() == 9));
-        assert_eq!(lookup_host("127.0.0.1:7").await?, ["127.0.0.1:7".parse().unwrap()]);
-        let error = lookup_host("no port").await.unwrap_err();
-        assert!(error.to_string().contains("\"no port\""), "{error}");
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let stream = TcpStream::connect(("localhost", listener.local_addr()?.port())).await?;
-        assert_eq!(stream.peer_addr()?, listener.local_addr()?);
-        Ok(())
-    });
-}
-
-#[test]
 fn an_address_in_use_is_named() {
     everywhere(|| async {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let listener = listen().await?;
         let address = listener.local_addr()?;
-        let error = TcpListener::bind(address).await.unwrap_err();
+        let error = there(TcpListener::bind(address)).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
         assert!(error.to_string().contains(&address.to_string()), "{error}");
         Ok(())
@@ -120,7 +99,7 @@ fn options() {
         socket.set_keepalive(Some(Duration::from_secs(30)))?;
         socket.set_recv_buffer_size(65_536)?;
         assert!(socket.reuseaddr()? && socket.nodelay()? && socket.recv_buffer_size()? >= 65_536);
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let listener = listen().await?;
         let stream = socket.connect(listener.local_addr()?).await?;
         assert!(stream.nodelay()?);
         assert_eq!(stream.keepalive()?, Some(Duration::from_secs(30)));

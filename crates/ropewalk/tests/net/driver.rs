@@ -1,7 +1,7 @@
 //! The driver: which one, how it is driven, and what happens when its worker is held.
 
-use crate::common::{Gate, until};
-use crate::kit::{builder, guarded, pair};
+use crate::common::{Gate, guarded, until};
+use crate::kit::{builder, pair};
 use ropewalk::driver::{Events, Interest, IoDriver, IoDriverKind, IoSource, Token};
 use ropewalk::net::UnixStream;
 use ropewalk::{Pool, Runtime, RuntimeError, Wait};

@@ -1,8 +1,8 @@
 //! What streams seldom carry: more buffers than the system takes at once, urgent bytes, descriptors; and the end, for
 //! those who look for something else.
 
-use crate::common::until_async;
-use crate::kit::{everywhere, guarded, pair};
+use crate::common::{guarded, until_async};
+use crate::kit::{everywhere, pair};
 use ropewalk::driver::Interest;
 use ropewalk::net::{AsyncFd, TcpStream, UnixStream};
 use rustix::net::{SendFlags, send};

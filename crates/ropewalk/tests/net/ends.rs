@@ -1,6 +1,6 @@
 //! How connections end: half-close, reset, after shutdown, dropped while somebody waits, with their runtime.
 
-use crate::kit::{builder, everywhere, pair, runtimes};
+use crate::kit::{THERE, builder, everywhere, linked, pair, runtimes, there};
 use futures_io::{AsyncRead, AsyncWrite};
 use ropewalk::Wait;
 use ropewalk::net::{TcpListener, TcpStream, UnixStream};
@@ -150,34 +150,38 @@ fn the_traits_of_futures_io() {
 /// A socket outlives its runtime: who waits for it elsewhere gets an error, and so does who comes later.
 #[test]
 fn the_end_of_the_runtime_is_an_error_for_who_waits() {
-    for (name, runtime) in runtimes() {
-        let (left, right) = runtime.block_on(pair()).unwrap();
-        let waiter = std::thread::spawn(move || {
-            let waited = right.read(&mut [0; 8]).wait();
-            (right, waited)
-        });
-        std::thread::sleep(Duration::from_millis(5)); // either way it is an error
-        drop(runtime);
-        let (right, waited) = waiter.join().unwrap();
-        let error = waited.unwrap_err();
-        assert!(error.to_string().contains("shut down"), "on {name}: {error}");
-        assert!(right.write(b"x").wait().is_err());
-        drop((left, right));
-    }
+    linked(|| {
+        for (name, runtime) in runtimes() {
+            let (left, right) = runtime.block_on(pair()).unwrap();
+            let waiter = std::thread::spawn(move || {
+                let waited = right.read(&mut [0; 8]).wait();
+                (right, waited)
+            });
+            std::thread::sleep(Duration::from_millis(5)); // either way it is an error
+            drop(runtime);
+            let (right, waited) = waiter.join().unwrap();
+            let error = waited.unwrap_err();
+            assert!(error.to_string().contains("shut down"), "on {name}: {error}");
+            assert!(right.write(b"x").wait().is_err());
+            drop((left, right));
+        }
+    });
 }
 
 #[test]
 fn a_socket_serves_tasks_of_another_runtime_and_threads() {
-    let (one, other) = (builder(1).build().unwrap(), builder(1).build().unwrap());
-    let (left, right) = one.block_on(pair()).unwrap();
-    let echo = other.spawn(async move {
-        let mut buffer = [0; 8];
-        let count = right.read(&mut buffer).await?;
-        right.write_all(&buffer[..count]).await
+    linked(|| {
+        let (one, other) = (builder(1).build().unwrap(), builder(1).build().unwrap());
+        let (left, right) = one.block_on(pair()).unwrap();
+        let echo = other.spawn(async move {
+            let mut buffer = [0; 8];
+            let count = right.read(&mut buffer).await?;
+            right.write_all(&buffer[..count]).await
+        });
+        left.write_all(b"ping").wait().unwrap();
+        assert_eq!(left.read(&mut [0; 8]).wait().unwrap(), 4);
+        other.block_on(echo).unwrap().unwrap();
     });
-    left.write_all(b"ping").wait().unwrap();
-    assert_eq!(left.read(&mut [0; 8]).wait().unwrap(), 4);
-    other.block_on(echo).unwrap().unwrap();
 }
 
 #[test]
@@ -191,7 +195,7 @@ fn to_std_and_back() {
         let left = TcpStream::try_from(plain)?;
         right.write_all(b"back").await?;
         assert_eq!(left.read(&mut [0; 8]).await?, 4);
-        let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+        let listener = there(async { std::net::TcpListener::bind((THERE, 0)) }).await?;
         let listener = TcpListener::from_std(listener)?;
         let _client = TcpStream::connect(listener.local_addr()?).await?;
         listener.accept().await?;

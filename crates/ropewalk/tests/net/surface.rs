@@ -1,7 +1,8 @@
 //! What else sockets can do: options, addresses, hand-written futures, and errors that say what the system said.
 
-use crate::kit::{everywhere, guarded, pair};
-use crate::others::Place;
+use crate::common::guarded;
+use crate::kit::{everywhere, pair};
+use crate::unix::Place;
 use ropewalk::net::{TcpListener, TcpSocket, TcpStream, UdpSocket, UnixDatagram, UnixListener, UnixStream};
 use std::error::Error;
 use std::future::poll_fn;
