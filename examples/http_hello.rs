@@ -30,11 +30,12 @@ async fn main() -> Result<(), Failure> {
     let given = std::env::args().nth(1);
     let listener = TcpListener::bind(given.as_deref().unwrap_or("127.0.0.1:0")).await?;
     let address = listener.local_addr()?;
+    let pressed = signal::ctrl_c(); // before anybody comes, who may take the last descriptor
     let closing = CancellationToken::new();
     let serving = ropewalk::spawn(serve(listener, closing.clone()));
     if given.is_some() {
         println!("listening on {address}");
-        signal::ctrl_c().await?;
+        pressed.await?;
     } else {
         println!("HTTP/1.1: {}", ask_by_http1(address).await?);
         println!("HTTP/2:   {}", ask_by_http2(address).await?);
