@@ -97,14 +97,15 @@ impl<S> Chunks<S> {
         &self.stream
     }
 
-    /// Gives the stream back, and what was taken ahead of it, which comes before whatever it will read.
+    /// Gives the stream back, and what was taken ahead of it, which comes before whatever it will read; and the error that
+    /// came after that, if there was one: the stream does not tell it again.
     ///
     /// Not cancel safe: if it is dropped, stream and bytes are gone.
-    pub async fn into_parts(self) -> (S, Vec<u8>) {
+    pub async fn into_parts(self) -> (S, Vec<u8>, io::Result<()>) {
         let Self { mut pieces, stream } = self;
-        let mut left = Vec::new();
-        pieces.finish(&mut left).await;
-        (stream, left)
+        let mut ahead = Vec::new();
+        let outcome = pieces.finish(&mut ahead).await;
+        (stream, ahead, outcome)
     }
 }
 
@@ -194,14 +195,15 @@ impl Pieces {
     }
 
     /// What was taken ahead.
-    async fn finish(&mut self, left: &mut Vec<u8>) {
+    async fn finish(&mut self, ahead: &mut Vec<u8>) -> io::Result<()> {
         #[cfg(target_os = "linux")]
         if let Some(mut influx) = self.influx.take() {
             poll_fn(|cx| influx.poll_stop(cx)).await;
             while let Some(piece) = influx.next_left() {
-                left.extend_from_slice(&piece);
+                ahead.extend_from_slice(&piece?);
             }
         }
-        let _ = left;
+        let _ = ahead;
+        Ok(())
     }
 }

@@ -11,8 +11,8 @@ use std::os::fd::AsFd;
 /// [`UnixListener::into_incoming`](super::UnixListener::into_incoming).
 ///
 /// With the [io_uring driver](crate::driver::IoDriverKind::IoUring) the kernel accepts whoever comes, with no system call for each
-/// of them, up to 16 ahead of the server. Those are connected, and have a descriptor, before anybody asked for them: that is
-/// why it takes the listener. With other drivers it is the same as [`accept`](super::TcpListener::accept).
+/// of them. Those are connected, and have a descriptor, before anybody asked for them: that is why it takes the listener. When
+/// 16 wait for the server, the kernel is told to stop until they are taken; more may come until it hears of that. With other drivers it is the same as [`accept`](super::TcpListener::accept).
 ///
 /// Dropping it refuses those that wait to be accepted and closes those that were accepted ahead.
 ///

@@ -184,9 +184,9 @@ impl Parker {
         }
     }
 
-    /// Sleeps on the worker's own word, at most that long; the berths are left to others.
-    pub(crate) fn doze(&self, at_most: Duration) {
-        self.token.sleep(Some(at_most));
+    /// Sleeps on the worker's own word, at most that long; the berths are left to others. True: there was an `unpark`.
+    pub(crate) fn doze(&self, at_most: Duration) -> bool {
+        self.token.sleep(Some(at_most))
     }
 
     fn lie_in(

@@ -137,7 +137,8 @@ fn who_wants_the_stream_back_gets_what_was_taken_ahead() {
             for _ in 0..taken {
                 got.extend_from_slice(&chunks.next().await?.unwrap());
             }
-            let (stream, ahead) = chunks.into_parts().await;
+            let (stream, ahead, outcome) = chunks.into_parts().await;
+            outcome?;
             got.extend_from_slice(&ahead);
             let mut buffer = vec![0; 10_000];
             loop {
@@ -169,6 +170,27 @@ fn a_reset_is_an_error_and_dropping_closes() {
         let _none_yet = timeout(Duration::from_millis(1), chunks.next()).await;
         drop(chunks);
         assert_eq!(left.read(&mut [0; 8]).await?, 0, "the other side hears of it");
+        Ok(())
+    });
+}
+
+/// The error that comes behind what was taken ahead is told, for the stream does not tell it again.
+#[test]
+fn who_wants_a_stream_back_that_was_reset_hears_of_it() {
+    everywhere(|| async {
+        let (left, right) = pair().await?;
+        let mut chunks = right.into_chunks();
+        left.write_all(b"first").await?;
+        assert_eq!(&*chunks.next().await?.unwrap(), b"first");
+        left.set_linger(Some(Duration::ZERO))?;
+        drop(left);
+        let (stream, ahead, outcome) = chunks.into_parts().await;
+        assert!(ahead.is_empty());
+        let error = match outcome {
+            Err(error) => error,
+            Ok(()) => stream.read(&mut [0; 8]).await.unwrap_err(),
+        };
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
         Ok(())
     });
 }
@@ -243,7 +265,8 @@ fn whoever_comes_is_accepted_also_by_who_gives_up_now_and_then() {
     });
 }
 
-/// Nobody takes them: a few are accepted, the others wait in the system's queue, and all are closed in the end.
+/// Nobody takes them: a few are accepted, if the runtime gets to look in between, the others wait in the system's queue, and all
+/// are closed in the end.
 #[test]
 fn those_accepted_ahead_are_few_and_closed_with_the_listener() {
     everywhere(|| async {
@@ -254,6 +277,7 @@ fn those_accepted_ahead_are_few_and_closed_with_the_listener() {
         let mut clients = vec![first];
         for _ in 0..60 {
             clients.push(TcpStream::connect(address).await?);
+            sleep(Duration::from_millis(1)).await; // the runtime looks at what has come
         }
         let ahead = || arrivals() - before;
         assert!(ahead() <= 40, "{} are accepted ahead", ahead());

@@ -252,7 +252,7 @@ impl Driver for Arc<Reactor> {
 
     fn is_watching(&self) -> bool {
         #[cfg(target_os = "linux")]
-        if self.files.as_ref().is_some_and(|files| files.is_flying()) {
+        if self.files.as_ref().is_some_and(|files| files.is_awaited()) {
             return true;
         }
         self.registered.load(Relaxed) > 0

@@ -183,6 +183,12 @@ impl Uring {
         self.flights.were_used()
     }
 
+    /// The same, or something may arrive at a flow.
+    #[inline]
+    pub(super) fn is_awaited(&self) -> bool {
+        self.is_flying() || self.flows.are_flowing()
+    }
+
     /// Wakes those whose operations are done.
     pub(super) fn deliver(&self) {
         self.flights.deliver();
@@ -230,14 +236,14 @@ impl IoDriver for Arc<Uring> {
         self.arm(token, new).inspect_err(|_| {
             // It may be taken later. Then it is removed at once.
             watched.remove(&token);
-            let _later = self.ring.remove_poll(Kind::Poll.mark(token));
+            let _later = self.ring.try_cancel(Kind::Poll.mark(token));
         })
     }
 
     fn deregister(&self, _: IoSource<'_>, token: Token) -> io::Result<()> {
         let mut watched = self.watched.lock(); // W2
         watched.remove(&token.to_bits());
-        self.ring.remove_poll(Kind::Poll.mark(token.to_bits()))
+        self.ring.try_cancel(Kind::Poll.mark(token.to_bits()))
     }
 
     fn short_is_empty(&self) -> bool {

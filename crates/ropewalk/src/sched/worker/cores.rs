@@ -10,11 +10,11 @@
 //!
 //! What keeps it from doing harm, beside what `crowd.rs` says:
 //!
-//! 1. It goes only with nothing of its own to do.
-//! 2. Every [`NAP`] it looks whether the others get on: if one of them has been in the same poll all that time, it is back.
-//! 3. Tasks that pile up do not call it back: there is no core for it. Pinned tasks do.
+//! 1. It goes only with nothing of its own to do. If nobody has the driver just then, somebody who sleeps is woken for it.
+//! 2. Every [`NAP`] it looks whether the others get on. One that is busy, and has not made enough polls meanwhile to have looked
+//!    outside (at sockets, timers, the injection queue), needs help: it is back.
+//! 3. Tasks that pile up do not call it back: there is no core for it. Pinned tasks do, and whatever changes in the pool.
 
-use super::super::station::Station;
 use super::Worker;
 use crate::sched::park::WorkerState;
 use std::cell::Cell;
@@ -84,6 +84,8 @@ impl Stay {
 pub(crate) struct Cores {
     thefts: Cell<u32>,
     looked: Cell<Option<(Instant, CoreTime)>>,
+    /// The system does not say.
+    unknown: Cell<bool>,
 }
 
 impl Worker {
@@ -91,7 +93,7 @@ impl Worker {
     pub(super) fn mind_cores(&self) {
         let thefts = &self.cores.thefts;
         thefts.set(thefts.get() + 1);
-        if thefts.get() >= THEFTS && self.threaded {
+        if thefts.get() >= THEFTS && self.threaded && !self.cores.unknown.get() {
             thefts.set(0);
             self.look_for_a_core();
         }
@@ -103,7 +105,7 @@ impl Worker {
         if looked.get().is_some_and(|(at, _)| now - at < WINDOW) {
             return;
         }
-        let Some(time) = CoreTime::now() else { return };
+        let Some(time) = CoreTime::now() else { return self.cores.unknown.set(true) };
         let before = looked.replace(Some((now, time)));
         if before.is_some_and(|(_, earlier)| time.lacked_a_core(earlier)) {
             self.leave_the_core(now);
@@ -114,10 +116,17 @@ impl Worker {
     fn leave_the_core(&self, now: Instant) {
         let aside = &self.pool.aside;
         let bound = self.leave.get() || self.retiring.get() || self.closing.get();
-        if bound || self.has_own() || !aside.leave(self.index(), self.pool.active()) {
+        if bound
+            || self.has_own()
+            || !self.station.inbox.is_empty()
+            || !aside.leave(self.index(), self.pool.active())
+        {
             return;
         }
         self.stop_searching();
+        if self.pool.seam.is_free() {
+            self.pool.notify();
+        }
         self.station.counters.asides.bump();
         let took = Stay::after(aside.last_stay(), now);
         self.stay_away(now + took);
@@ -128,31 +137,27 @@ impl Worker {
 
     /// In naps, until then or until it is needed.
     fn stay_away(&self, until: Instant) {
-        let mut polls = self.polls_of_others();
+        let peers = self.peers.borrow();
+        let mut before = [0; u64::BITS as usize]; // among more workers none stands aside
+        for (before, (peer, _)) in before.iter_mut().zip(&*peers) {
+            *before = peer.counters.polls.get();
+        }
+        let enough = u64::from(self.pool.config.global_queue_interval);
         loop {
-            let begun = Instant::now();
-            let nap = NAP.min(until.saturating_duration_since(begun));
-            if nap.is_zero() {
+            let nap = NAP.min(until.saturating_duration_since(Instant::now()));
+            if nap.is_zero() || self.station.parker.doze(nap) {
                 return;
             }
-            self.station.parker.doze(nap);
-            let before = std::mem::replace(&mut polls, self.polls_of_others());
-            if begun.elapsed() < nap || before == polls && self.is_somebody_stuck() {
+            let mut is_needed = false;
+            for (before, (peer, _)) in before.iter_mut().zip(&*peers) {
+                let now = peer.counters.polls.get();
+                let made = now - std::mem::replace(before, now);
+                is_needed |= peer.parker.state() == WorkerState::Busy && made < enough;
+            }
+            if is_needed {
                 return;
             }
         }
-    }
-
-    fn polls_of_others(&self) -> u64 {
-        self.others_sum(|other| other.counters.polls.get())
-    }
-
-    fn is_somebody_stuck(&self) -> bool {
-        self.others_sum(|other| u64::from(other.parker.state() == WorkerState::Busy)) > 0
-    }
-
-    fn others_sum(&self, of: impl Fn(&Station) -> u64) -> u64 {
-        self.peers.borrow().iter().map(|(other, _)| of(other)).sum()
     }
 }
 

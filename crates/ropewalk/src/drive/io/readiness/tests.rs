@@ -208,6 +208,9 @@ fn model_giving_up_races_with_an_event() {
 }
 
 /// The same with the event that it waited for: that may wake it in vain, and leaves nothing of it behind.
+// mutation: announcements-are-taken-and-nobody-else
+// - in crates/ropewalk/src/drive/io/readiness.rs: `&& before & told != 0`
+// + `&& before & told == 1`
 #[test]
 fn model_giving_up_races_with_what_was_waited_for() {
     prim::model(|| {

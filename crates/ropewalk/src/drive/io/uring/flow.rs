@@ -8,8 +8,8 @@
 //! * **FL3** Wakers run in `deliver`, as those of other operations do (`flights.rs`, F2).
 //! * **FL4** The number of the file is used by a call of the owner, who has it open, and by the kernel before that call
 //!   returns.
-//! * **FL5** What is taken ahead is bounded: with [`AHEAD`] arrivals that nobody took, the kernel is asked to stop. It is asked
-//!   to go on when they are taken.
+//! * **FL5** With [`AHEAD`] arrivals that nobody took, the kernel is asked to stop, and to go on when they are taken. What comes
+//!   until it hears of that is taken, too: of connections as many as come before somebody looks at the completions.
 
 use super::Uring;
 use super::buffers::{Filled, GROUP};
@@ -21,7 +21,7 @@ use io_uring::{cqueue, opcode, squeue};
 use ropewalk_core::blocked::{self, Reason};
 use ropewalk_core::budget::poll_proceed;
 use ropewalk_core::prim::Lock;
-use ropewalk_core::prim::real::{AtomicU64, Ordering};
+use ropewalk_core::prim::real::{AtomicU64, AtomicUsize, Ordering};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -92,12 +92,25 @@ struct State {
     given_up: bool,
 }
 
+impl State {
+    /// What arrived first. The end stays.
+    fn next(&mut self) -> Option<Noted> {
+        match self.arrived.front()? {
+            Noted::End => Some(Noted::End),
+            Noted::Over => Some(Noted::Over),
+            _ => self.arrived.pop_front(),
+        }
+    }
+}
+
 /// All flows of a ring.
 #[derive(Debug)]
 pub(super) struct Flows {
     table: Lock<Table>,
     moved: Lock<Vec<Arc<Flow>>>,
     count: AtomicU64,
+    /// How many are in the table: a hint.
+    flowing: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -129,7 +142,12 @@ fn mark(place: u32) -> u64 {
 
 impl Flows {
     pub(super) fn new() -> Self {
-        Self { table: Lock::new(Table::default()), moved: Lock::new(Vec::new()), count: AtomicU64::new(0) }
+        Self {
+            table: Lock::new(Table::default()),
+            moved: Lock::new(Vec::new()),
+            count: AtomicU64::new(0),
+            flowing: AtomicUsize::new(0),
+        }
     }
 
     /// A completion was taken.
@@ -140,6 +158,7 @@ impl Flows {
         let Some(flow) = table.places.get(place as usize).cloned().flatten() else { return };
         if is_last {
             table.leave(place);
+            self.flowing.fetch_sub(1, Ordering::Relaxed);
         }
         drop(table);
         let noted = note(flow.what, entry);
@@ -177,6 +196,12 @@ impl Flows {
         self.count.load(Ordering::Relaxed)
     }
 
+    /// Whether the kernel has any.
+    #[inline]
+    pub(super) fn are_flowing(&self) -> bool {
+        self.flowing.load(Ordering::Relaxed) > 0
+    }
+
     /// How many the kernel has.
     pub(super) fn under_way(&self) -> usize {
         let table = self.table.lock();
@@ -212,14 +237,17 @@ impl Flows {
             waker.into_iter().for_each(wake_safely);
             ring.cancel(mark(place));
         }
+        self.deliver(); // those whose last completion was taken just now
     }
 }
+
+/// Asked to stop; of a thread that ended; a connection that was given up before it was accepted.
+const PASSING: [i32; 4] = [libc::ECANCELED, libc::EINTR, libc::EAGAIN, libc::ECONNABORTED];
 
 /// What a completion says; `None`: nothing, the owner is to submit it again.
 fn note(what: What, entry: &cqueue::Entry) -> Option<Noted> {
     match (entry.result(), what) {
-        // Asked to stop, or of a thread that ended.
-        (error, _) if [-libc::ECANCELED, -libc::EINTR, -libc::EAGAIN].contains(&error) => None,
+        (error, _) if PASSING.contains(&-error) => None,
         (error @ ..0, _) => Some(Noted::Failed(-error)),
         // SAFETY: the kernel has just made it, for nobody else.
         (file, What::Connections) => Some(Noted::Connection(unsafe { OwnedFd::from_raw_fd(file) })),
@@ -266,7 +294,7 @@ impl Influx {
         }
         let waker = cx.waker().clone();
         let mut state = self.flow.state.lock();
-        if let Some(noted) = state.arrived.pop_front() {
+        if let Some(noted) = state.next() {
             drop(state);
             return Poll::Ready(self.arrival(noted));
         }
@@ -282,14 +310,7 @@ impl Influx {
     }
 
     fn take(&mut self) -> Option<Noted> {
-        let mut state = self.flow.state.lock();
-        match state.arrived.front() {
-            Some(Noted::End | Noted::Over) => Some(match state.arrived[0] {
-                Noted::End => Noted::End,
-                _ => Noted::Over,
-            }), // and stays
-            _ => state.arrived.pop_front(),
-        }
+        self.flow.state.lock().next()
     }
 
     fn arrival(&self, noted: Noted) -> Arrival {
@@ -312,6 +333,7 @@ impl Influx {
             return Err(super::super::reactor::over());
         }
         let place = table.take(self.flow.clone());
+        flows.flowing.fetch_add(1, Ordering::Relaxed);
         drop(table);
         self.flow.state.lock().armed = Some(place);
         let entry = self.flow.what.entry(file).user_data(mark(place));
@@ -345,10 +367,11 @@ impl Influx {
         }
     }
 
-    /// What has arrived and was not taken, if it is bytes.
-    pub(crate) fn next_left(&mut self) -> Option<Filled> {
+    /// What has arrived and was not taken: bytes, and then perhaps an error.
+    pub(crate) fn next_left(&mut self) -> Option<io::Result<Filled>> {
         match self.take().map(|noted| self.arrival(noted))? {
-            Arrival::Bytes(bytes) => Some(bytes),
+            Arrival::Bytes(bytes) => Some(Ok(bytes)),
+            Arrival::Failed(error) => Some(Err(error)),
             _ => None,
         }
     }

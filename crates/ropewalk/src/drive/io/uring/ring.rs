@@ -155,7 +155,7 @@ impl Ring {
                 break;
             }
             std::thread::sleep(Duration::from_millis(1));
-            taken = self.flush();
+            taken = self.flush_all(false);
         }
         taken
     }
@@ -170,16 +170,17 @@ impl Ring {
 
     /// Ends whatever has this mark. It ends by itself or not at all if the order cannot be given.
     pub(super) fn cancel(&self, mark: u64) {
-        let cancel = opcode::AsyncCancel::new(mark).build().flags(self.quiet).user_data(Kind::Order.mark(0));
-        // SAFETY: it points to no memory.
-        let _later = unsafe { self.submit(&cancel) };
+        let _later = self.try_cancel(mark);
     }
 
-    /// The same for a poll.
-    pub(super) fn remove_poll(&self, mark: u64) -> io::Result<()> {
-        let remove = opcode::PollRemove::new(mark).build().flags(self.quiet).user_data(Kind::Order.mark(0));
+    /// The same. Also for polls: to be *removed* they must not be at work, and one that is stays armed, with its file open.
+    ///
+    /// # Errors
+    /// The kernel takes nothing just now. The order waits, and goes with the next.
+    pub(super) fn try_cancel(&self, mark: u64) -> io::Result<()> {
+        let cancel = opcode::AsyncCancel::new(mark).build().flags(self.quiet).user_data(Kind::Order.mark(0));
         // SAFETY: it points to no memory.
-        unsafe { self.submit(&remove) }
+        unsafe { self.submit(&cancel) }
     }
 
     /// Puts a completion into the queue, for whoever waits for one.
