@@ -151,3 +151,76 @@ fn a_runtime_that_is_dropped_in_a_fight_ends() {
         drop(runtime);
     }
 }
+
+/// More threads want the cores than there are, and bursts of events wake workers for which there is none: some stand aside.
+/// Whatever becomes of them, everybody is served: sockets, timers, pinned tasks, pools that are resized and closed.
+#[cfg(unix)]
+#[test]
+fn without_cores_everything_gets_done() {
+    use ropewalk::net::UnixStream;
+    use ropewalk::time::{interval, sleep};
+    use std::time::Duration;
+
+    let stop = Arc::new(AtomicBool::new(false));
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    let burners: Vec<_> = (0..cores + 1)
+        .map(|_| {
+            let stop = stop.clone();
+            std::thread::spawn(move || {
+                while !stop.load(Relaxed) {
+                    std::hint::spin_loop();
+                }
+            })
+        })
+        .collect();
+    for workers in [2, 4] {
+        let runtime = runtime(workers);
+        let handle = runtime.handle().clone();
+        handle.block_on(async {
+            let mut tasks = Vec::new();
+            for _ in 0..32 {
+                let (left, right) = UnixStream::pair().unwrap();
+                tasks.push(spawn(async move {
+                    let mut byte = [0];
+                    while right.read(&mut byte).await.unwrap() > 0 {
+                        right.write_all(&byte).await.unwrap();
+                    }
+                }));
+                tasks.push(spawn(async move {
+                    for round in 0..200_u8 {
+                        left.write_all(&[round]).await.unwrap();
+                        let mut byte = [0];
+                        assert_eq!(left.read(&mut byte).await.unwrap(), 1);
+                        assert_eq!(byte[0], round);
+                    }
+                }));
+            }
+            tasks.extend((0..4).map(|_| {
+                spawn(async {
+                    let pinned = spawn_local(async {
+                        for _ in 0..20 {
+                            yield_now().await;
+                            sleep(Duration::from_micros(100)).await;
+                        }
+                    });
+                    pinned.unwrap().await.unwrap();
+                })
+            }));
+            tasks.push(spawn(async {
+                let mut ticks = interval(Duration::from_millis(1));
+                for _ in 0..20 {
+                    ticks.tick().await;
+                }
+            }));
+            for task in tasks {
+                task.await.unwrap();
+            }
+        });
+        let main = runtime.pool("main").expect("each runtime has it");
+        handle.block_on(main.resize(1).unwrap());
+        assert_eq!(handle.block_on(spawn(async { 7 })).unwrap(), 7);
+        drop(runtime);
+    }
+    stop.store(true, Relaxed);
+    burners.into_iter().for_each(|burner| burner.join().unwrap());
+}
