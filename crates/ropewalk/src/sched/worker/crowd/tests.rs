@@ -54,7 +54,7 @@ fn those_who_are_on_call_are_called_once() {
     assert!(!aside.any_on_call());
     aside.be_on_call(5);
     aside.on_call_no_more(5);
-    assert!(aside.call().eq([]));
+    assert_eq!(aside.call().count(), 0);
 }
 
 /// A crowd whose worker was away for `took`, while the others did `without` operations a second, and has been back for
