@@ -325,7 +325,9 @@ impl Worker {
     /// has anything.
     fn may_rob(&self) -> bool {
         let has_any = |(peer, _): &(Arc<Station>, Sighting)| peer.stealer.has_loot() || !peer.lifo.is_empty();
-        !self.pool.injector.is_empty() || self.peers.borrow().iter().any(has_any)
+        let peers = self.peers.borrow();
+        let all_sleep = self.pool.idle.counters().sleeping() >= peers.len(); // who sleeps has nothing
+        !self.pool.injector.is_empty() || !all_sleep && peers.iter().any(has_any)
     }
 
     /// One pass over all others, starting at a random one.

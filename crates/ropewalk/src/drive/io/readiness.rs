@@ -22,8 +22,8 @@
 //! - **E1** Every change of the word is a read-modify-write, so any two are in one order and the later one sees the earlier.
 //! - **E2** Readiness goes away only by `clear` with the tick of a snapshot taken *before* the operation that would have
 //!   blocked. An event that came in between has raised the tick, and stays.
-//! - **E3** A waker is in the list of those who wait before its announcement is in the word, or was woken since it was found
-//!   there. So an event that finds the announcement finds the waker; one that does not came before, and is seen by it.
+//! - **E3** A waker is in the list of those who wait before its announcement is in the word. So an event that finds the
+//!   announcement finds the waker; one that does not came before, and is seen by it.
 //! - **E4** An event is for one generation: one that was under way when its registration ended changes nothing of the next.
 //! - **E5** No waker is cloned, woken or dropped under the lock of the list.
 //! - **E6** OVER is set once per generation, and then everybody who announced itself before is woken.
@@ -184,9 +184,6 @@ impl Readiness {
     }
 
     fn leave_waker(&self, waker: &Waker, who: Who) {
-        if self.waiting.lock().has(who, waker) {
-            return;
-        }
         let waker = waker.clone();
         let before = self.waiting.lock().put(who, waker);
         drop(before);
