@@ -6,25 +6,31 @@
 //! how long it could have run and there was no core. After every [`THEFTS`] thefts, but not more often than every
 //! [`WINDOW`], a worker looks at both. If it waited for more than one part in [`SHARE`] of the time in which it wanted to run,
 //! it stands aside: for [`FIRST`], and twice as long whenever that happens to a worker of the pool soon after, up to
-//! [`LONGEST`].
+//! [`LONGEST`], or [`BLIND`] where it could not see that cores have become free.
 //!
 //! What keeps it from doing harm, beside what `crowd.rs` says:
 //!
 //! 1. It goes only with nothing of its own to do. If nobody has the driver just then, somebody who sleeps is woken for it.
 //! 2. Every [`NAP`] it looks whether the others get on. One that is busy, and has not made enough polls meanwhile to have looked
 //!    outside (at sockets, timers, the injection queue), needs help: it is back.
-//! 3. Tasks that pile up do not call it back: there is no core for it. Pinned tasks do, and whatever changes in the pool.
+//! 3. It also asks how many threads can run on the whole machine. If that has left a core free in [`FREE`] of the last eight
+//!    looks, it is back.
+//! 4. Tasks that pile up do not call it back: there is no core for it. Pinned tasks do, and whatever changes in the pool.
 
 use super::Worker;
 use crate::sched::park::WorkerState;
 use std::cell::Cell;
+use std::ffi::CStr;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 const THEFTS: u32 = 4;
 const WINDOW: Duration = Duration::from_millis(1);
 const SHARE: u64 = 8;
 const FIRST: Duration = Duration::from_millis(4);
-const LONGEST: Duration = Duration::from_millis(128);
+const LONGEST: Duration = Duration::from_millis(1024);
+const BLIND: Duration = Duration::from_millis(128);
+const FREE: u32 = 6;
 const NAP: Duration = Duration::from_millis(2);
 
 /// How long a thread ran, and how long it waited for a core, in nanoseconds.
@@ -37,22 +43,12 @@ struct CoreTime {
 impl CoreTime {
     /// Of this thread. `None`: the system does not say.
     fn now() -> Option<Self> {
-        #[cfg(target_os = "linux")]
-        {
-            use rustix::fs::{Mode, OFlags, open};
-            let file = open(c"/proc/thread-self/schedstat", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
-            let mut line = [0; 80];
-            let count = rustix::io::read(file.ok()?, &mut line).ok()?;
-            Self::parse(&line[..count])
-        }
-        #[cfg(not(target_os = "linux"))]
-        None
+        said(c"/proc/thread-self/schedstat", Self::parse)
     }
 
     /// The first two numbers of a line.
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
-    fn parse(line: &[u8]) -> Option<Self> {
-        let mut numbers = std::str::from_utf8(line).ok()?.split_ascii_whitespace().map(str::parse);
+    fn parse(line: &str) -> Option<Self> {
+        let mut numbers = line.split_ascii_whitespace().map(str::parse);
         Some(Self { ran: numbers.next()?.ok()?, waited: numbers.next()?.ok()? })
     }
 
@@ -64,6 +60,39 @@ impl CoreTime {
     }
 }
 
+/// What the system says of itself in the first line of a file, if it does.
+fn said<T>(path: &CStr, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{Mode, OFlags, open};
+        let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+        let mut line = [0; 96];
+        let count = rustix::io::read(file, &mut line).ok()?;
+        parse(std::str::from_utf8(&line[..count]).ok()?)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (path, parse);
+        None
+    }
+}
+
+/// How many threads run or could run just now, on the whole machine, this one included.
+fn runnable() -> Option<usize> {
+    said(c"/proc/loadavg", parse_runnable)
+}
+
+/// The number before the slash.
+fn parse_runnable(line: &str) -> Option<usize> {
+    line.split_ascii_whitespace().nth(3)?.split_once('/')?.0.parse().ok()
+}
+
+/// How many cores this process may use.
+fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
 /// How long the last worker of a pool that found no core stood aside, and until when.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stay {
@@ -73,9 +102,9 @@ pub(crate) struct Stay {
 
 impl Stay {
     /// How long the next one should be, if it begins now.
-    fn after(last: Option<Self>, now: Instant) -> Duration {
+    fn after(last: Option<Self>, now: Instant, longest: Duration) -> Duration {
         let soon = last.filter(|last| now.saturating_duration_since(last.until) < 4 * last.took);
-        soon.map_or(FIRST, |last| (2 * last.took).min(LONGEST))
+        soon.map_or(FIRST, |last| (2 * last.took).min(longest))
     }
 }
 
@@ -128,7 +157,8 @@ impl Worker {
             self.pool.notify();
         }
         self.station.counters.asides.bump();
-        let took = Stay::after(aside.last_stay(), now);
+        let longest = if runnable().is_some() { LONGEST } else { BLIND };
+        let took = Stay::after(aside.last_stay(), now, longest);
         self.stay_away(now + took);
         aside.come_back(self.index());
         aside.note_stay(Stay { took, until: Instant::now() });
@@ -143,6 +173,7 @@ impl Worker {
             *before = peer.counters.polls.get();
         }
         let enough = u64::from(self.pool.config.global_queue_interval);
+        let mut free = 0_u8; // the last looks, a bit each
         loop {
             let nap = NAP.min(until.saturating_duration_since(Instant::now()));
             if nap.is_zero() || self.station.parker.doze(nap) {
@@ -154,7 +185,8 @@ impl Worker {
                 let made = now - std::mem::replace(before, now);
                 is_needed |= peer.parker.state() == WorkerState::Busy && made < enough;
             }
-            if is_needed {
+            free = free << 1 | u8::from(runnable().is_some_and(|all| all <= cores())); // this one is among them
+            if is_needed || free.count_ones() >= FREE {
                 return;
             }
         }
@@ -178,10 +210,23 @@ mod tests {
 
     #[test]
     fn what_is_no_pair_of_numbers_is_nothing() {
-        assert_eq!(CoreTime::parse(b"12 34 5\n"), Some(CoreTime { ran: 12, waited: 34 }));
-        for line in [&b""[..], b"12", b"a b c", b"-1 2 3", b"\xff 1"] {
+        assert_eq!(CoreTime::parse("12 34 5\n"), Some(CoreTime { ran: 12, waited: 34 }));
+        for line in ["", "12", "a b c", "-1 2 3"] {
             assert_eq!(CoreTime::parse(line), None);
         }
+        assert_eq!(parse_runnable("0.00 0.01 0.05 3/421 1234\n"), Some(3));
+        for line in ["", "1 2 3", "1 2 3 4", "1 2 3 x/y"] {
+            assert_eq!(parse_runnable(line), None);
+        }
+    }
+
+    #[test]
+    fn who_asks_can_run() {
+        match runnable() {
+            Some(all) => assert!(all >= 1),
+            None => eprintln!("skipped: the system does not say"),
+        }
+        assert!(cores() >= 1);
     }
 
     #[test]
@@ -200,9 +245,10 @@ mod tests {
     fn it_stays_away_longer_if_it_was_away_lately() {
         let now = Instant::now();
         let last = |took| Some(Stay { took, until: now });
-        assert_eq!(Stay::after(None, now), FIRST);
-        assert_eq!(Stay::after(last(FIRST), now + FIRST), 2 * FIRST);
-        assert_eq!(Stay::after(last(LONGEST), now + FIRST), LONGEST);
-        assert_eq!(Stay::after(last(LONGEST), now + 5 * LONGEST), FIRST);
+        assert_eq!(Stay::after(None, now, LONGEST), FIRST);
+        assert_eq!(Stay::after(last(FIRST), now + FIRST, LONGEST), 2 * FIRST);
+        assert_eq!(Stay::after(last(LONGEST), now + FIRST, LONGEST), LONGEST);
+        assert_eq!(Stay::after(last(BLIND), now + FIRST, BLIND), BLIND);
+        assert_eq!(Stay::after(last(LONGEST), now + 5 * LONGEST, LONGEST), FIRST);
     }
 }

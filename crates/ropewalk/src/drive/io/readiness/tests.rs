@@ -207,26 +207,6 @@ fn model_giving_up_races_with_an_event() {
     });
 }
 
-/// The same with the event that it waited for: that may wake it in vain, and leaves nothing of it behind.
-// mutation: announcements-are-taken-and-nobody-else
-// - in crates/ropewalk/src/drive/io/readiness.rs: `&& before & told != 0`
-// + `&& before & told == 1`
-#[test]
-fn model_giving_up_races_with_what_was_waited_for() {
-    prim::model(|| {
-        let readiness = readiness();
-        let (bell, waker) = bell();
-        let reading = Reader;
-        assert!(poll(&readiness, reading.who(), &waker).is_pending());
-        let there = readiness.clone();
-        let driver = thread::spawn(move || there.event(THIS, Ready::READABLE));
-        readiness.forget(reading.who());
-        driver.join().unwrap();
-        drop(waker);
-        assert_eq!(Arc::strong_count(&bell), 1, "its waker is left behind");
-    });
-}
-
 /// The runtime goes down while somebody is about to wait: it is told, or woken.
 // mutation: the-end-wakes-nobody
 // - in crates/ropewalk/src/drive/io/readiness.rs: `self.change(generation, OVER, None);`
