@@ -8,7 +8,8 @@
 //! | `spare` | buffers that are lent |
 //! | `registry` | where these words are |
 //! | `reactor` | a driver with its registrations: what is collected becomes wake-ups (X1-X3) |
-//! | `registration` | one file: wait, try, clear (I1, I2) |
+//! | `registration` | one file: wait, try, clear (I1) |
+//! | `operation` | the futures of that (I2) |
 //! | `extent` | how much an operation is to move, and what less than that means |
 //! | `epoll`, `kqueue`, `poll` | the drivers |
 //! | `uring` | another one, which also reads and writes files (W1-W4) |

@@ -27,8 +27,8 @@ use std::task::{Context, Poll};
 /// ```
 ///
 /// Dropping it ends the registration, then drops the file. Do not close the file behind its back: the number may be given to
-/// another file. `as_fd` says the same each time. It does not borrow the file (an `Arc` of it will do): whoever forgets it would let the file be closed while it
-/// is registered.
+/// another file. `as_fd` says the same each time. It does not borrow the file (an `Arc` of it will do): whoever forgets it
+/// would let the file be closed while it is registered.
 ///
 /// ```compile_fail,E0597
 /// # use ropewalk::net::AsyncFd;

@@ -54,9 +54,9 @@ impl fmt::Debug for Lent {
 ///
 /// A server with many connections that are silent most of the time needs no memory for what they might send. With the
 /// [io_uring driver](crate::driver::IoDriverKind::IoUring) there is no system call for reading either: the kernel fills buffers
-/// of the driver's as data arrives. (That is not faster: it interrupts a worker for each arrival.) Up to 16 pieces are taken ahead, so read only here, and not through
-/// [`stream`](Self::stream): each byte is in one place only. A piece has up to 16 KiB. Those that are kept for long are
-/// missed by nobody else: then buffers are allocated.
+/// of the driver's as data arrives. (That is not faster: it interrupts a worker for each arrival.) When 16 pieces wait, it is
+/// told to stop until they are taken. So read only here, and not through [`stream`](Self::stream): each byte is in one place
+/// only. A piece has up to 16 KiB. Those that are kept for long are missed by nobody else: then buffers are allocated.
 ///
 /// ```
 /// use ropewalk::net::{TcpListener, TcpStream};
