@@ -4,7 +4,8 @@
 use crate::meter::{Sample, Speed};
 use crate::peers::Peer;
 use crate::problems::{Problem, io};
-use crate::tcp_10k::Crowd;
+use crate::side::Rig;
+use crate::tcp_10k::{Crowd, connections};
 use std::time::Duration;
 
 const MAX_RESIDENT_MIB: f64 = 100.0 * 1e6 / (1 << 20) as f64;
@@ -23,10 +24,10 @@ impl Proof {
         if let Some(reason) = io::missing(problem, self.peer) {
             return Err(reason);
         }
-        let mut crowd = Crowd::of(Speed::Full);
+        eprintln!("{} connections to {}, {} s", connections(Speed::Full), self.peer, self.seconds);
+        let mut crowd = Crowd::open(problem, self.peer, Speed::Full)?;
         crowd.pulse.measured = Duration::from_secs(self.seconds);
-        eprintln!("{} connections to {}, {} s", crowd.connections, self.peer, self.seconds);
-        let sample = crowd.measure(problem, self.peer)?;
+        let sample = crowd.turn()?;
         println!("{}", serde_json::to_string(&sample).expect("a sample is plain data"));
         judge(&sample)
     }

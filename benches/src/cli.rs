@@ -3,19 +3,21 @@
 use crate::c10k::Proof;
 use crate::meter::Speed;
 use crate::peers::Peer;
-use crate::problems::{self, Problem};
+use crate::problems::{self, Problem, io};
 use std::path::PathBuf;
 
 pub const USAGE: &str = "\
 usage: bench run [--rounds N] [--quick] [--only PROBLEM,..] [--peers PEER,..] [--json FILE] [--md FILE]
        bench one PROBLEM PEER [--quick]
+       bench side PROBLEM PEER,.. [--quick]
        bench c10k [PEER] [--seconds N]
        bench list
 
 run measures every problem on every peer, each in a process of its own, in interleaved rounds (5 unless told), and
 prints medians, ratios and verdicts as Markdown; --json and --md write them to files too. --only takes problems or
 their folders. --quick is one short round, to see that everything runs; its figures judge nothing.
-one measures one pair in this process and prints one line of JSON. list names problems and peers.
+one measures one pair in this process and prints one line of JSON. side does so for several peers of a row about sockets, whose
+servers are loaded in turns. list names problems and peers.
 c10k holds 10,000 connections that send once a second, for 60 seconds unless told, to the server of PEER (ropewalk unless
 told), and fails if one is lost, if the server grows beyond 100 MB, or if the p99 of the latency is above 1 ms.
 serve PROBLEM PEER is the server that one, run and c10k start for themselves in the rows about sockets.";
@@ -25,6 +27,7 @@ serve PROBLEM PEER is the server that one, run and c10k start for themselves in 
 pub enum Command {
     Run(Run),
     One(One),
+    Side(Side),
     Serve(&'static Problem, Peer),
     C10k(Proof),
     List,
@@ -50,12 +53,21 @@ pub struct One {
     pub speed: Speed,
 }
 
+/// `bench side`.
+#[derive(Debug)]
+pub struct Side {
+    pub problem: &'static Problem,
+    pub peers: Vec<Peer>,
+    pub speed: Speed,
+}
+
 impl Command {
     pub fn parse(args: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut args = args.peekable();
         match args.next().as_deref() {
             Some("run") => parse_run(args).map(Self::Run),
             Some("one") => parse_one(args).map(Self::One),
+            Some("side") => parse_side(args).map(Self::Side),
             Some("serve") => parse_one(args).map(|One { problem, peer, .. }| Self::Serve(problem, peer)),
             Some("c10k") => parse_c10k(args).map(Self::C10k),
             Some("list") => Ok(Self::List),
@@ -75,7 +87,7 @@ fn parse_run(mut args: impl Iterator<Item = String>) -> Result<Run, String> {
             "--quick" => speed = Speed::Quick,
             "--rounds" => rounds = Some(parse_rounds(&value()?)?),
             "--only" => problems = parse_only(&value()?)?,
-            "--peers" => peers = value()?.split(',').map(str::parse).collect::<Result<_, _>>()?,
+            "--peers" => peers = parse_peers(&value()?)?,
             "--json" => json = Some(value()?.into()),
             "--md" => markdown = Some(value()?.into()),
             other => return Err(format!("unknown option {other}")),
@@ -107,16 +119,35 @@ fn goes_by(problem: &Problem, name: &str) -> bool {
 }
 
 fn parse_one(mut args: impl Iterator<Item = String>) -> Result<One, String> {
-    let name = args.next().ok_or("one needs a problem and a peer")?;
-    let problem =
-        Problem::named(&name).ok_or_else(|| format!("unknown problem {name}; `bench list` names them"))?;
-    let peer = args.next().ok_or("one needs a peer after the problem")?.parse()?;
-    let speed = match args.next().as_deref() {
-        None => Speed::Full,
-        Some("--quick") => Speed::Quick,
-        Some(other) => return Err(format!("unknown option {other}")),
-    };
-    Ok(One { problem, peer, speed })
+    let problem = parse_problem(args.next())?;
+    let peer = args.next().ok_or("a peer is needed after the problem")?.parse()?;
+    Ok(One { problem, peer, speed: parse_speed(args.next())? })
+}
+
+fn parse_side(mut args: impl Iterator<Item = String>) -> Result<Side, String> {
+    let problem = parse_problem(args.next())?;
+    if !io::is_served(problem) {
+        return Err(format!("{} is not about servers: measure it with `bench one`", problem.name));
+    }
+    let peers = parse_peers(&args.next().ok_or("peers are needed after the problem")?)?;
+    Ok(Side { problem, peers, speed: parse_speed(args.next())? })
+}
+
+fn parse_problem(name: Option<String>) -> Result<&'static Problem, String> {
+    let name = name.ok_or("a problem is needed")?;
+    Problem::named(&name).ok_or_else(|| format!("unknown problem {name}; `bench list` names them"))
+}
+
+fn parse_peers(list: &str) -> Result<Vec<Peer>, String> {
+    list.split(',').map(str::parse).collect()
+}
+
+fn parse_speed(arg: Option<String>) -> Result<Speed, String> {
+    match arg.as_deref() {
+        None => Ok(Speed::Full),
+        Some("--quick") => Ok(Speed::Quick),
+        Some(other) => Err(format!("unknown option {other}")),
+    }
 }
 
 fn parse_c10k(mut args: impl Iterator<Item = String>) -> Result<Proof, String> {
@@ -171,6 +202,8 @@ mod tests {
             "run --json",
             "one yield_same",
             "serve tcp_echo",
+            "side yield_same smol",
+            "side tcp_echo java",
             "c10k --seconds 0",
             "c10k nobody",
         ] {

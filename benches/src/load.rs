@@ -9,6 +9,7 @@ use crate::meter::Sample;
 use crate::service::{Service, allow_connections};
 pub use paced::Pulse;
 use rustix::buffer::spare_capacity;
+use rustix::event::Timespec;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -52,7 +53,8 @@ impl Load {
         Ok(Self { links, epoll, events: Vec::with_capacity(256) })
     }
 
-    /// Everybody sends as soon as the last answer is there: `warm` that does not count, then `measured`.
+    /// Everybody sends as soon as the last answer is there: `warm` that does not count, then `measured`. All is answered when
+    /// it returns.
     pub fn flat_out(
         &mut self,
         service: &Service,
@@ -63,11 +65,29 @@ impl Load {
             self.send(number)?;
         }
         self.drive(Instant::now() + warm, |_, _| {})?;
-        let mut latencies = Latencies::start(1 << 20);
+        let mut latencies = Latencies::start(1 << 18);
         let cpu = service.cpu();
         self.drive(Instant::now() + measured, |sent, now| latencies.note(now - sent))?;
-        let used = service.cpu() - cpu;
-        Ok(by_rate(latencies, used))
+        let sample = by_rate(latencies, service.cpu() - cpu);
+        self.settle()?;
+        Ok(sample)
+    }
+
+    /// Waits for the answers that are still to come.
+    fn settle(&mut self) -> Result<(), String> {
+        while let Some(number) = self.links.iter().position(|link| link.missing > 0) {
+            self.events.clear();
+            let limit = Timespec { tv_sec: 10, tv_nsec: 0 };
+            epoll::wait(&self.epoll, spare_capacity(&mut self.events), Some(&limit))
+                .map_err(|error| format!("epoll: {error}"))?;
+            if self.events.is_empty() {
+                return Err(format!("connection {number} was not answered within 10 s"));
+            }
+            for at in 0..self.events.len() {
+                self.receive(self.events[at].data.u64() as usize)?;
+            }
+        }
+        Ok(())
     }
 
     /// Answers each answer with the next message, until then.

@@ -1,5 +1,5 @@
 //! Side-by-side measurements of runtimes: `bench one PROBLEM PEER` measures one pair in this process and prints one JSON
-//! line; `bench run` starts such a process for every pair, round by round, and reports medians, ratios and verdicts.
+//! line; `bench side` measures the servers of several peers in turns; `bench run` starts such a process for every pair, round by round, and reports medians, ratios and verdicts.
 
 mod alloc;
 mod c10k;
@@ -14,7 +14,9 @@ mod load;
 mod meter;
 mod peers;
 mod problems;
+mod quiet;
 mod service;
+mod side;
 mod targets;
 mod tasks;
 mod timed;
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
     match Command::parse(std::env::args().skip(1)) {
         Ok(Command::One(one)) => measure_one(&one),
         Ok(Command::Run(run)) => driver::run(&run),
+        Ok(Command::Side(all)) => measure_side(&all),
         Ok(Command::Serve(problem, peer)) => ended(problems::io::serve(problem, peer)),
         Ok(Command::C10k(proof)) => ended(proof.run()),
         Ok(Command::List) => list(),
@@ -80,6 +83,13 @@ fn measure_one(one: &cli::One) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The same for several peers at once.
+fn measure_side(all: &cli::Side) -> ExitCode {
+    let outcome = side::measure(all.problem, &all.peers, all.speed);
+    println!("{}", serde_json::to_string(&outcome).expect("it is plain data"));
+    std::process::exit(0)
 }
 
 fn ended(result: Result<(), String>) -> ExitCode {

@@ -92,6 +92,24 @@ impl Meter {
 }
 
 impl Sample {
+    /// Of several measurements of the same: the median of each figure.
+    pub fn median_of(samples: &[Self]) -> Option<Self> {
+        let first = samples.first()?;
+        let middle = |of: &dyn Fn(&Self) -> Option<f64>| {
+            let mut values: Vec<f64> = samples.iter().filter_map(of).collect();
+            (!values.is_empty()).then(|| median(&mut values))
+        };
+        let extra = |name: &String| Some((name.clone(), middle(&|sample| sample.extra.get(name).copied())?));
+        Some(Self {
+            value: middle(&|sample| Some(sample.value))?,
+            unit: first.unit.clone(),
+            cpu_ns_per_op: middle(&|sample| sample.cpu_ns_per_op),
+            ops: samples.iter().map(|sample| sample.ops).sum(),
+            seconds: samples.iter().map(|sample| sample.seconds).sum(),
+            extra: first.extra.keys().filter_map(extra).collect(),
+        })
+    }
+
     /// The same measurement as a rate.
     pub fn into_rate(mut self) -> Self {
         self.value = 1e3 / self.value;
@@ -178,6 +196,23 @@ mod tests {
         assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(&mut [4.0, 1.0, 3.0, 2.0]), 2.5);
         assert!(median(&mut []).is_nan());
+    }
+
+    #[test]
+    fn of_several_each_figure_is_the_median() {
+        let sample = |value, p99| Sample {
+            value,
+            unit: "us".into(),
+            cpu_ns_per_op: None,
+            ops: 10,
+            seconds: 0.5,
+            extra: BTreeMap::from([("p99".to_string(), p99)]),
+        };
+        let all = [sample(1.0, 30.0), sample(2.0, 90.0), sample(9.0, 20.0)];
+        let middle = Sample::median_of(&all).unwrap();
+        assert_eq!((middle.value, middle.extra["p99"], middle.ops, middle.seconds), (2.0, 30.0, 30, 1.5));
+        assert_eq!(middle.cpu_ns_per_op, None);
+        assert!(Sample::median_of(&[]).is_none());
     }
 
     #[test]

@@ -328,7 +328,7 @@ impl Problem {
             return Err("this problem does not fit this peer".into());
         }
         if io::is_served(self) {
-            return io::measure(self, peer, speed);
+            return crate::side::measure_one(self, peer, speed);
         }
         if peer == Go {
             return go::measure(self, speed);

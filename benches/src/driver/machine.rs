@@ -1,11 +1,10 @@
 //! What was measured on, and how quiet it was.
 
 use crate::http_hello::wrk_version;
-use crate::meter::Usage;
+use crate::quiet::{Quiet, cores};
 use crate::{alloc, go};
 use serde::Serialize;
 use std::fs::read_to_string;
-use std::time::Instant;
 
 /// The machine and the build, for the head of the report.
 #[derive(Debug, Serialize)]
@@ -16,12 +15,11 @@ pub struct Machine {
     pub kernel: String,
     pub allocator: &'static str,
     pub versions: Vec<String>,
-    /// CPU time that other processes took during the run, as a share of all cores.
-    pub foreign_share: f64,
+    pub quiet: Quiet,
 }
 
 impl Machine {
-    pub fn describe(foreign_share: f64) -> Self {
+    pub fn describe(quiet: Quiet) -> Self {
         Self {
             cpu: field("/proc/cpuinfo", "model name").unwrap_or_else(|| std::env::consts::ARCH.into()),
             cores: cores(),
@@ -29,18 +27,14 @@ impl Machine {
             kernel: read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().into(),
             allocator: alloc::NAME,
             versions: versions(),
-            foreign_share,
+            quiet,
         }
     }
 
     /// Whether the figures can be trusted: the cores were ours.
     pub fn was_quiet(&self) -> bool {
-        self.foreign_share < 0.03
+        self.quiet.is_quiet()
     }
-}
-
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 fn memory_gib() -> u64 {
@@ -87,43 +81,6 @@ fn locked_version(name: &str) -> Option<String> {
     Some(format!("{name} {}", version.trim_matches('"')))
 }
 
-/// Watches how much CPU time others take while we measure.
-#[derive(Debug)]
-pub struct Watch {
-    start: Instant,
-    busy: f64,
-    ours: f64,
-}
-
-impl Watch {
-    pub fn start() -> Self {
-        Self { start: Instant::now(), busy: busy_seconds(), ours: our_seconds() }
-    }
-
-    /// What others took since, as a share of all cores.
-    pub fn foreign_share(&self) -> f64 {
-        let foreign = (busy_seconds() - self.busy) - (our_seconds() - self.ours);
-        (foreign / (self.start.elapsed().as_secs_f64() * cores() as f64)).max(0.0)
-    }
-}
-
-/// CPU time of this process and of the measurements that have ended.
-fn our_seconds() -> f64 {
-    (Usage::now().cpu + Usage::of_children().cpu).as_secs_f64()
-}
-
-/// CPU time that anybody took on this machine since it started: all columns of `/proc/stat` but idle and iowait, and
-/// but the guest columns, which the first two contain.
-fn busy_seconds() -> f64 {
-    let text = read_to_string("/proc/stat").unwrap_or_default();
-    let ticks = text.split_whitespace().skip(1).take(8).map(|ticks| ticks.parse().unwrap_or(0.0));
-    ticks
-        .enumerate()
-        .filter(|(column, _)| !matches!(column, 3 | 4))
-        .map(|(_, ticks): (_, f64)| ticks / 100.0)
-        .sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,13 +89,5 @@ mod tests {
     fn the_lock_file_names_the_peers() {
         assert!(locked_version("tokio").unwrap().starts_with("tokio 1."));
         assert!(locked_version("no-such-crate").is_none());
-    }
-
-    #[test]
-    fn the_watch_gives_a_share() {
-        let watch = Watch::start();
-        std::thread::sleep(std::time::Duration::from_millis(30));
-        assert!(watch.foreign_share() >= 0.0);
-        assert!(Machine::describe(0.0).was_quiet());
     }
 }

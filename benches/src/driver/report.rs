@@ -28,10 +28,14 @@ fn head(run: &Run, machine: &Machine, samples: &Samples) -> String {
     let Machine { cpu, cores, memory_gib, kernel, allocator, .. } = machine;
     let mut text = format!(
         "Machine: {cpu}, {cores} cores, {memory_gib} GiB, Linux {kernel}; {allocator}; {}. Medians of {} interleaved \
-         round(s), each measurement in its own process; other processes took {:.1} % of the machine meanwhile.\n\n",
+         round(s), each measurement in its own process; others took {:.1} % of the machine meanwhile ({} of {} measurements \
+         were disturbed; {} were taken again).\n\n",
         machine.versions.join(", "),
         run.rounds,
-        machine.foreign_share * 100.0,
+        machine.quiet.foreign_share() * 100.0,
+        machine.quiet.disturbed,
+        machine.quiet.all,
+        machine.quiet.repeated,
     );
     if run.speed == Speed::Quick {
         text += "A quick run: it shows that everything works and judges nothing.\n\n";
@@ -194,6 +198,7 @@ mod tests {
     use super::super::verdict;
     use super::*;
     use crate::problems;
+    use crate::quiet::Quiet;
 
     fn report(figures: &Figures) -> (String, Value) {
         let run = Run {
@@ -204,7 +209,7 @@ mod tests {
             json: None,
             markdown: None,
         };
-        let (machine, samples) = (Machine::describe(0.0), Samples::default());
+        let (machine, samples) = (Machine::describe(Quiet::default()), Samples::default());
         let verdicts = verdict::judge(figures);
         let json = json(&run, &machine, &samples, figures, &verdicts);
         (markdown(&run, &machine, &samples, figures, &verdicts), serde_json::from_str(&json).unwrap())

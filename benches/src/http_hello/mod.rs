@@ -10,6 +10,7 @@ use crate::meter::{Sample, Speed};
 use crate::peers::{self, Peer};
 use crate::problems::Problem;
 use crate::service::{self, Cores, Service};
+use crate::side::Rig;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::{Request, Response};
@@ -19,13 +20,32 @@ pub use wrk::version as wrk_version;
 
 const CONNECTIONS: usize = 64;
 
-pub fn measure(problem: &'static Problem, peer: Peer, speed: Speed) -> Result<Sample, String> {
-    let service = Service::start(problem, peer, Cores::Shared)?;
-    let (warm, measured) = speed.pick((1, 3), (0, 1));
-    if warm > 0 {
-        wrk::run(&service, CONNECTIONS, warm)?;
+/// How often a server is loaded.
+pub fn turns(speed: Speed) -> usize {
+    speed.pick(5, 1)
+}
+
+/// A server. `wrk` makes connections of its own in each turn.
+pub struct Hello(Service);
+
+impl Hello {
+    pub fn open(problem: &'static Problem, peer: Peer, speed: Speed) -> Result<Self, String> {
+        let service = Service::start(problem, peer, Cores::Shared)?;
+        if speed == Speed::Full {
+            wrk::run(&service, CONNECTIONS, 1)?; // warm
+        }
+        Ok(Self(service))
     }
-    wrk::run(&service, CONNECTIONS, measured)
+}
+
+impl Rig for Hello {
+    fn service(&self) -> &Service {
+        &self.0
+    }
+
+    fn turn(&mut self) -> Result<Sample, String> {
+        wrk::run(&self.0, CONNECTIONS, 1)
+    }
 }
 
 /// Serves until the process is ended.

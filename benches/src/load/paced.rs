@@ -38,8 +38,9 @@ impl Load {
         let mut latencies = Latencies::start((rate * pulse.measured.as_secs_f64() * 1.1) as usize);
         let cpu = service.cpu();
         self.beat(&mut clock, pulse.measured, |latency| latencies.note(latency))?;
-        let used = service.cpu() - cpu;
-        Ok(Paced { sample: by_latency(latencies, used), skipped: clock.skipped - skipped })
+        let sample = by_latency(latencies, service.cpu() - cpu);
+        self.settle()?;
+        Ok(Paced { sample, skipped: clock.skipped - skipped })
     }
 
     fn beat(

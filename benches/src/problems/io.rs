@@ -1,15 +1,16 @@
-//! The problems about sockets. Their peers are servers in processes of their own: `measure` makes the load, `serve` is what
-//! the server's process does.
+//! The problems about sockets. Their peers are servers in processes of their own: a `rig` is such a process and the load
+//! that is made for it here, `serve` is what the process does.
 
 use super::Problem;
-use crate::http_hello;
+use crate::http_hello::{self, Hello};
 use crate::meter::{Meter, Sample, Speed};
 use crate::peers::Peer::{
     self, Go, Limit, May, Monoio, Ropewalk, RopewalkCt, RopewalkUring, Smol, TokioCt, TokioMt,
 };
 use crate::service::Cores;
+use crate::side::Rig;
 use crate::tcp_10k::{self, Buffers, Crowd};
-use crate::tcp_echo;
+use crate::tcp_echo::{self, Echo};
 
 const ECHO_PEERS: &[Peer] =
     &[Ropewalk, RopewalkCt, RopewalkUring, TokioMt, TokioCt, Smol, May, Monoio, Go, Limit];
@@ -18,7 +19,7 @@ const READY_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, RopewalkUring, TokioMt, Tok
 /// Who can run hyper, and Go.
 const HTTP_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, TokioMt, TokioCt, Smol, Go];
 
-/// There is nothing to measure inside of this process: see [`measure`].
+/// There is nothing to measure inside of this process: see [`rig`].
 const SERVED: fn(Peer, Meter) -> Option<Sample> = |_, _| None;
 
 pub const PROBLEMS: &[Problem] = &[
@@ -82,16 +83,22 @@ pub fn missing(problem: &Problem, peer: Peer) -> Option<String> {
     wrk?.err().map(|reason| format!("http_hello: {reason}"))
 }
 
-/// Starts the server and makes the load.
-pub fn measure(problem: &'static Problem, peer: Peer, speed: Speed) -> Result<Sample, String> {
-    if let Some(reason) = missing(problem, peer) {
-        return Err(reason);
-    }
-    match problem.name {
-        "tcp_echo" => tcp_echo::measure(problem, peer, Cores::Shared, speed),
-        "tcp_echo_1c" => tcp_echo::measure(problem, peer, Cores::Apart, speed),
-        "http_hello" => http_hello::measure(problem, peer, speed),
-        _ => Crowd::of(speed).measure(problem, peer),
+/// Starts a server, with its load.
+pub fn rig(problem: &'static Problem, peer: Peer, speed: Speed) -> Result<Box<dyn Rig>, String> {
+    Ok(match problem.name {
+        "tcp_echo" => Box::new(Echo::open(problem, peer, Cores::Shared, speed)?),
+        "tcp_echo_1c" => Box::new(Echo::open(problem, peer, Cores::Apart, speed)?),
+        "http_hello" => Box::new(Hello::open(problem, peer, speed)?),
+        _ => Box::new(Crowd::open(problem, peer, speed)?),
+    })
+}
+
+/// How often each server is loaded.
+pub fn turns(problem: &Problem, speed: Speed) -> usize {
+    match problem.dir {
+        _ if problem.name.starts_with("tcp_10k") => tcp_10k::turns(speed),
+        "tcp_echo" => tcp_echo::turns(speed),
+        _ => http_hello::turns(speed),
     }
 }
 

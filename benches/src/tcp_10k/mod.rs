@@ -12,6 +12,7 @@ use crate::meter::{Sample, Speed};
 use crate::peers::{self, Peer};
 use crate::problems::Problem;
 use crate::service::{self, Cores, Service, allow_connections};
+use crate::side::Rig;
 use crate::tcp_echo::{self, BUFFER};
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -28,33 +29,44 @@ pub enum Buffers {
     OnDemand,
 }
 
-/// Loads a server with so many connections.
+/// How often a server is loaded.
+pub fn turns(speed: Speed) -> usize {
+    speed.pick(4, 1)
+}
+
+/// A server with so many connections.
 pub struct Crowd {
-    pub connections: usize,
+    service: Service,
+    load: Load,
+    connections: usize,
     pub pulse: Pulse,
+    /// Its resident bytes before there were any.
+    empty: u64,
 }
 
 impl Crowd {
-    pub fn of(speed: Speed) -> Self {
-        let (warm, measured) = speed.pick((1, 5), (0, 1));
-        Self {
-            connections: connections(speed),
-            pulse: Pulse {
-                period: Duration::from_secs(1),
-                warm: Duration::from_secs(warm),
-                measured: Duration::from_secs(measured),
-            },
-        }
+    pub fn open(problem: &'static Problem, peer: Peer, speed: Speed) -> Result<Self, String> {
+        let service = Service::start(problem, peer, Cores::Shared)?;
+        let (empty, connections) = (service.resident()?, connections(speed));
+        let mut load = Load::connect(&service, connections)?;
+        let [warm, measured] = speed.pick([200, 1_000], [0, 1_000]).map(Duration::from_millis);
+        let pulse = Pulse { period: Duration::from_secs(1), warm, measured };
+        // Everybody once: what a server does at first is not what it does from then on.
+        load.paced(&service, Pulse { warm: Duration::ZERO, ..pulse })?;
+        Ok(Self { service, load, connections, pulse, empty })
+    }
+}
+
+impl Rig for Crowd {
+    fn service(&self) -> &Service {
+        &self.service
     }
 
-    pub fn measure(&self, problem: &'static Problem, peer: Peer) -> Result<Sample, String> {
-        let service = Service::start(problem, peer, Cores::Shared)?;
-        let empty = service.resident()?;
-        let mut load = Load::connect(&service, self.connections)?;
-        let paced = load.paced(&service, self.pulse)?;
-        let resident = service.resident()?;
+    fn turn(&mut self) -> Result<Sample, String> {
+        let paced = self.load.paced(&self.service, self.pulse)?;
+        let resident = self.service.resident()?;
         let mut sample = paced.sample;
-        let grown = resident.saturating_sub(empty) as f64;
+        let grown = resident.saturating_sub(self.empty) as f64;
         sample.extra.extend([
             ("rss_mib".to_string(), resident as f64 / f64::from(1 << 20)),
             ("bytes_per_connection".to_string(), grown / self.connections as f64),

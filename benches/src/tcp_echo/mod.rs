@@ -15,17 +15,42 @@ use crate::meter::{Sample, Speed};
 use crate::peers::{self, Peer};
 use crate::problems::Problem;
 use crate::service::{self, Cores, Service};
+use crate::side::Rig;
 use std::time::Duration;
 
 /// Bytes that a server reads at once.
 pub const BUFFER: usize = 1024;
 const CONNECTIONS: usize = 64;
 
-pub fn measure(problem: &'static Problem, peer: Peer, cores: Cores, speed: Speed) -> Result<Sample, String> {
-    let service = Service::start(problem, peer, cores)?;
-    let mut load = Load::connect(&service, CONNECTIONS)?;
-    let (warm, measured) = speed.pick((500, 2_500), (50, 150));
-    load.flat_out(&service, Duration::from_millis(warm), Duration::from_millis(measured))
+/// How often a server is loaded.
+pub fn turns(speed: Speed) -> usize {
+    speed.pick(8, 1)
+}
+
+/// A server and its connections.
+pub struct Echo {
+    service: Service,
+    load: Load,
+    speed: Speed,
+}
+
+impl Echo {
+    pub fn open(problem: &'static Problem, peer: Peer, cores: Cores, speed: Speed) -> Result<Self, String> {
+        let service = Service::start(problem, peer, cores)?;
+        let load = Load::connect(&service, CONNECTIONS)?;
+        Ok(Self { service, load, speed })
+    }
+}
+
+impl Rig for Echo {
+    fn service(&self) -> &Service {
+        &self.service
+    }
+
+    fn turn(&mut self) -> Result<Sample, String> {
+        let [warm, measured] = self.speed.pick([150, 350], [50, 150]).map(Duration::from_millis);
+        self.load.flat_out(&self.service, warm, measured)
+    }
 }
 
 /// Serves until the process is ended.

@@ -46,7 +46,9 @@ impl Default for Builder {
 impl Builder {
     /// The default settings.
     pub fn new() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let config = Config {
+            cores,
             queue_capacity: 256,
             work_stealing: true,
             lifo_slot: true,
@@ -55,7 +57,7 @@ impl Builder {
             thread_stack_size: 2 * 1024 * 1024,
             strand_stack_size: 64 * 1024,
             pin_workers: false,
-            blocking: BlockingConfig::default(),
+            blocking: BlockingConfig::for_cores(cores),
             unhandled_panic: UnhandledPanic::Report,
             block_in_task: BlockInTask::Allow,
             observe: false,
@@ -320,7 +322,7 @@ impl Builder {
             (Some(count), _) => count,
             (None, Some(0)) => 1,
             (None, Some(count)) => count,
-            (None, None) => default_workers()?,
+            (None, None) => default_workers(self.config.cores)?,
         };
         let knob = if self.hosted.is_some() { "hosted_workers" } else { "worker_threads" };
         check(knob, count, 1..=MOST_WORKERS)?;
@@ -381,10 +383,8 @@ fn check(
     Err(RuntimeError::setting(knob, value, format!("{} to {}", accepted.start(), accepted.end())))
 }
 
-fn default_workers() -> Result<usize, RuntimeError> {
-    let Some(given) = std::env::var_os("ROPEWALK_THREADS") else {
-        return Ok(std::thread::available_parallelism().map_or(1, |count| count.get().min(MOST_WORKERS)));
-    };
+fn default_workers(cores: usize) -> Result<usize, RuntimeError> {
+    let Some(given) = std::env::var_os("ROPEWALK_THREADS") else { return Ok(cores.min(MOST_WORKERS)) };
     let number = given.to_str().and_then(|text| text.trim().parse().ok());
     number.filter(|count| (1..=MOST_WORKERS).contains(count)).ok_or_else(|| {
         let accepted = format!("a number from 1 to {MOST_WORKERS}");

@@ -52,9 +52,9 @@ pub(crate) struct BlockingConfig {
     pub(crate) stack_size: usize,
 }
 
-impl Default for BlockingConfig {
-    fn default() -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, |count| count.get());
+impl BlockingConfig {
+    /// The default for a machine with so many cores.
+    pub(crate) fn for_cores(cores: usize) -> Self {
         let (most, keep_alive) = (cores.max(512), Duration::from_secs(60));
         Self { least: cores, most, ahead: false, keep_alive, stack_size: 2 * 1024 * 1024 }
     }
@@ -73,6 +73,8 @@ pub(crate) fn mixed(state: u64) -> u64 {
 /// Checked settings; see [`Builder`](super::Builder) for what they mean.
 #[derive(Clone)]
 pub(crate) struct Config {
+    /// How many this process could use when the builder was made. To ask takes allocations: nobody does it later.
+    pub(crate) cores: usize,
     pub(crate) queue_capacity: usize,
     pub(crate) work_stealing: bool,
     pub(crate) lifo_slot: bool,

@@ -7,8 +7,10 @@
 //! | `probe` | whether the kernel has what is needed |
 //! | `bell` | wake-ups (B1, B2) |
 //! | `op` | one operation on a file, with everything it needs (O1-O4) |
-//! | `flights` | the operations under way |
+//! | `flights` | the operations under way (F1-F3) |
 //! | `flow` | operations that are carried out again and again: connections, pieces of a stream (FL1-FL5) |
+//! | `influx` | who owns one of these |
+//! | `places` | who has given work to the kernel (PL1) |
 //! | `buffers` | the buffers that these fill (BU1-BU3) |
 //!
 //! # Sockets
@@ -39,7 +41,9 @@ mod bell;
 mod buffers;
 mod flights;
 mod flow;
+mod influx;
 mod op;
+mod places;
 mod probe;
 mod ring;
 
@@ -47,7 +51,8 @@ pub(crate) use buffers::Filled;
 pub(crate) use flights::Flight;
 use flights::Flights;
 use flow::Flows;
-pub(crate) use flow::{Arrival, Influx, What};
+pub(crate) use flow::{Arrival, What};
+pub(crate) use influx::Influx;
 pub(crate) use op::{AT_CURSOR, Held, Landing, Work};
 
 use super::contract::{Event, Events, Interest, IoDriver, IoDriverKind, IoSource, Ready, Token};
@@ -63,7 +68,11 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long the end of a runtime waits for the kernel.
+const LAST_CALL: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(10);
 
 /// The token of an event that only says that there is something to deliver.
 const NOBODY: u64 = u64::MAX;
@@ -166,6 +175,11 @@ impl Uring {
         Ok(())
     }
 
+    /// Whether the kernel has nothing but polls.
+    fn is_idle(&self) -> bool {
+        self.flights.are_over() && self.flows.are_over()
+    }
+
     /// Where operations on files go.
     pub(crate) fn start(self: &Arc<Self>, work: Work) -> Flight {
         self.flights.start(self, work)
@@ -213,11 +227,19 @@ impl Uring {
 
 impl Drop for Uring {
     fn drop(&mut self) {
-        let reap = || self.reap(&mut Events::new());
-        self.flights.last_call(&self.ring, reap);
-        if !self.flows.last_call(&self.ring, reap) {
+        if self.is_idle() {
+            return;
+        }
+        self.end();
+        let until = Instant::now() + LAST_CALL;
+        while !self.is_idle() && Instant::now() < until {
+            let _again = self.ring.wait(Some(LOOK));
+            while self.reap(&mut Events::new()) {}
+        }
+        if !self.flows.are_over() {
             std::mem::forget(self.buffers.take()); // BU3
         }
+        self.flights.lose(); // F3
     }
 }
 

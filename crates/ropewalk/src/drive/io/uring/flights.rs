@@ -1,7 +1,6 @@
 //! The operations under way: each is here from before the kernel hears of it until its completion was taken (`op.rs`, O1).
 //!
-//! * **F1** The mark of an operation is its place here. A place is free again when the completion was taken: there is exactly one
-//!   for each submission.
+//! * **F1** An operation leaves its place (`places.rs`) when its completion was taken: there is exactly one for each submission.
 //! * **F2** Whoever takes a completion only notes that it came. Wakers run in `deliver`, under no lock and without the right to
 //!   poll, and what nobody waits for is dropped there.
 //! * **F3** When the runtime goes down nothing new is begun, and what is under way is cancelled and waited for. What the kernel
@@ -9,6 +8,7 @@
 
 use super::Uring;
 use super::op::{Landing, Op, Work};
+use super::places::Places;
 use super::ring::{Kind, Ring};
 use crate::runtime::wake_safely;
 use ropewalk_core::blocked::{self, Reason};
@@ -19,49 +19,12 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
-
-/// How long the end of a runtime waits for the kernel.
-pub(super) const LAST_CALL: Duration = Duration::from_secs(2);
-pub(super) const LOOK: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
 pub(crate) struct Flights {
-    table: Lock<Table>,
+    places: Lock<Places<Op>>,
     landed: Lock<Vec<Arc<Op>>>,
     count: AtomicU64,
-}
-
-#[derive(Debug, Default)]
-struct Table {
-    places: Vec<Option<Arc<Op>>>,
-    free: Vec<u32>,
-    over: bool,
-}
-
-impl Table {
-    fn take_off(&mut self, op: Arc<Op>) -> u32 {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.places.push(None);
-            self.places.len() as u32 - 1
-        });
-        self.places[place as usize] = Some(op);
-        place
-    }
-
-    fn at(&self, place: u32) -> Option<&Arc<Op>> {
-        self.places.get(place as usize)?.as_ref()
-    }
-
-    fn land(&mut self, place: u32) -> Option<Arc<Op>> {
-        let op = self.places.get_mut(place as usize)?.take();
-        self.free.push(place);
-        op
-    }
-
-    fn under_way(&self) -> usize {
-        self.places.len() - self.free.len()
-    }
 }
 
 fn mark(place: u32) -> u64 {
@@ -70,16 +33,13 @@ fn mark(place: u32) -> u64 {
 
 impl Flights {
     pub(super) fn new() -> Self {
-        Self { table: Lock::new(Table::default()), landed: Lock::new(Vec::new()), count: AtomicU64::new(0) }
+        Self { places: Lock::new(Places::default()), landed: Lock::new(Vec::new()), count: AtomicU64::new(0) }
     }
 
     /// Begins an operation. It fails if the runtime goes down.
     pub(super) fn start(&self, uring: &Arc<Uring>, work: Work) -> Flight {
         let op = Op::new(work);
-        let place = {
-            let mut table = self.table.lock();
-            (!table.over).then(|| table.take_off(op.clone()))
-        };
+        let place = self.places.lock().take(&op);
         match place {
             Some(place) => {
                 self.count.fetch_add(1, Ordering::Relaxed);
@@ -99,14 +59,14 @@ impl Flights {
     /// A completion was taken.
     pub(super) fn landed(&self, ring: &Ring, mark: u64, result: i32) {
         let place = (mark >> 32) as u32;
-        let mut table = self.table.lock();
-        let Some(op) = table.at(place).cloned() else { return };
+        let mut places = self.places.lock();
+        let Some(op) = places.at(place).cloned() else { return };
         if op.land(result) {
-            table.land(place);
-            drop(table);
+            places.leave(place);
+            drop(places);
             self.landed.lock().push(op); // F2
         } else {
-            drop(table);
+            drop(places);
             self.submit(ring, place, &op);
         }
     }
@@ -128,38 +88,22 @@ impl Flights {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// The runtime goes down: who waits is told (F3).
+    /// The runtime goes down: who waits is told, and the kernel is asked to end all (F3).
     pub(super) fn end(&self, ring: &Ring) {
-        let left = self.call_back(ring);
-        left.iter().for_each(|op| op.lose());
-        left.iter().filter_map(|op| op.take_waker()).for_each(wake_safely);
+        let left = self.places.lock().close();
+        left.iter().for_each(|(place, _)| ring.cancel(mark(*place)));
+        left.iter().for_each(|(_, op)| op.lose());
+        left.iter().filter_map(|(_, op)| op.take_waker()).for_each(wake_safely);
     }
 
-    /// Nothing new is begun, and the kernel is asked to end what is under way.
-    fn call_back(&self, ring: &Ring) -> Vec<Arc<Op>> {
-        let mut table = self.table.lock();
-        table.over = true;
-        let places = table.places.iter().zip(0..).filter_map(|(op, place)| Some((op.clone()?, place)));
-        let (left, places): (Vec<_>, Vec<_>) = places.unzip();
-        drop(table);
-        places.into_iter().for_each(|place| ring.cancel(mark(place)));
-        left
+    /// Whether the kernel has none.
+    pub(super) fn are_over(&self) -> bool {
+        self.places.lock().are_empty()
     }
 
-    /// The ring goes: waits for what the kernel has (F3). `reap` takes completions.
-    pub(super) fn last_call(&self, ring: &Ring, reap: impl Fn() -> bool) {
-        if self.table.lock().under_way() == 0 {
-            return;
-        }
-        let left = self.call_back(ring);
-        let until = Instant::now() + LAST_CALL;
-        while self.table.lock().under_way() > 0 && Instant::now() < until {
-            let _again = ring.wait(Some(LOOK));
-            while reap() {}
-        }
-        let lost = self.table.lock().places.drain(..).flatten().collect::<Vec<_>>();
-        lost.into_iter().for_each(std::mem::forget);
-        drop(left);
+    /// The ring goes, whatever the kernel still has (F3).
+    pub(super) fn lose(&self) {
+        self.places.lock().lose();
     }
 }
 
@@ -192,9 +136,8 @@ impl Drop for Flight {
         if !self.op.give_up() {
             return;
         }
-        // Under the lock, or the place might be another one's when the kernel looks (F1).
-        let table = self.uring.flights.table.lock();
-        if table.at(place).is_some_and(|op| Arc::ptr_eq(op, &self.op)) {
+        let places = self.uring.flights.places.lock(); // PL1
+        if places.is_of(place, &self.op) {
             self.uring.ring.cancel(mark(place));
         }
     }

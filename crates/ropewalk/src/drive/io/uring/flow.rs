@@ -1,7 +1,7 @@
 //! Operations that the kernel carries out again and again: connections it accepts, pieces it receives into buffers of the
 //! driver's. One submission, a completion for each.
 //!
-//! * **FL1** A flow is in the table from before the kernel hears of it until the last completion of its submission was taken,
+//! * **FL1** A flow has its place (`places.rs`) from before the kernel hears of it until the last completion of its submission was taken,
 //!   whoever has gone. There is one submission of it at a time (`armed`).
 //! * **FL2** What has arrived belongs to the flow until its owner takes it. Nothing is lost between two polls; what is there when
 //!   the owner goes, or comes after it, is closed or given back by who finds it.
@@ -13,21 +13,18 @@
 
 use super::Uring;
 use super::buffers::{Filled, GROUP};
-use super::flights::{LAST_CALL, LOOK};
+use super::places::Places;
 use super::ring::{Kind, Ring};
 use crate::runtime::wake_safely;
 use io_uring::types::Fd;
 use io_uring::{cqueue, opcode, squeue};
-use ropewalk_core::blocked::{self, Reason};
-use ropewalk_core::budget::poll_proceed;
 use ropewalk_core::prim::Lock;
 use ropewalk_core::prim::real::{AtomicU64, AtomicUsize, Ordering};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker, ready};
-use std::time::Instant;
+use std::task::Waker;
 
 /// How many arrivals may wait.
 const AHEAD: usize = 16;
@@ -40,7 +37,7 @@ pub(crate) enum What {
 }
 
 impl What {
-    fn entry(self, file: BorrowedFd<'_>) -> squeue::Entry {
+    pub(super) fn entry(self, file: BorrowedFd<'_>) -> squeue::Entry {
         let file = Fd(file.as_raw_fd());
         match self {
             Self::Connections => {
@@ -66,7 +63,7 @@ pub(crate) enum Arrival {
 
 /// The same, as the flow keeps it.
 #[derive(Debug)]
-enum Noted {
+pub(super) enum Noted {
     Connection(OwnedFd),
     Bytes { buffer: u16, len: usize },
     End,
@@ -75,26 +72,26 @@ enum Noted {
 }
 
 #[derive(Debug)]
-struct Flow {
-    what: What,
-    state: Lock<State>,
+pub(super) struct Flow {
+    pub(super) what: What,
+    pub(super) state: Lock<State>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    arrived: VecDeque<Noted>,
-    waker: Option<Waker>,
-    /// Its place in the table: a submission is under way.
-    armed: Option<u32>,
+pub(super) struct State {
+    pub(super) arrived: VecDeque<Noted>,
+    pub(super) waker: Option<Waker>,
+    /// Its place: a submission is under way.
+    pub(super) armed: Option<u32>,
     /// The kernel was asked to end it.
-    stopping: bool,
+    pub(super) stopping: bool,
     /// The owner is gone.
-    given_up: bool,
+    pub(super) given_up: bool,
 }
 
 impl State {
     /// What arrived first. The end stays.
-    fn next(&mut self) -> Option<Noted> {
+    pub(super) fn next(&mut self) -> Option<Noted> {
         match self.arrived.front()? {
             Noted::End => Some(Noted::End),
             Noted::Over => Some(Noted::Over),
@@ -106,44 +103,22 @@ impl State {
 /// All flows of a ring.
 #[derive(Debug)]
 pub(super) struct Flows {
-    table: Lock<Table>,
+    pub(super) places: Lock<Places<Flow>>,
     moved: Lock<Vec<Arc<Flow>>>,
     count: AtomicU64,
-    /// How many are in the table: a hint.
+    /// How many have a place: a hint.
     flowing: AtomicUsize,
 }
 
-#[derive(Debug, Default)]
-struct Table {
-    places: Vec<Option<Arc<Flow>>>,
-    free: Vec<u32>,
-    over: bool,
-}
-
-impl Table {
-    fn take(&mut self, flow: Arc<Flow>) -> u32 {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.places.push(None);
-            self.places.len() as u32 - 1
-        });
-        self.places[place as usize] = Some(flow);
-        place
-    }
-
-    fn leave(&mut self, place: u32) {
-        self.places[place as usize] = None;
-        self.free.push(place);
-    }
-}
-
-fn mark(place: u32) -> u64 {
+/// The mark of the flow at a place.
+pub(super) fn mark(place: u32) -> u64 {
     Kind::Flow.mark(u64::from(place) << 32)
 }
 
 impl Flows {
     pub(super) fn new() -> Self {
         Self {
-            table: Lock::new(Table::default()),
+            places: Lock::new(Places::default()),
             moved: Lock::new(Vec::new()),
             count: AtomicU64::new(0),
             flowing: AtomicUsize::new(0),
@@ -154,13 +129,13 @@ impl Flows {
     pub(super) fn arrived(&self, uring: &Uring, entry: &cqueue::Entry) {
         let place = (entry.user_data() >> 32) as u32;
         let is_last = !cqueue::more(entry.flags());
-        let mut table = self.table.lock();
-        let Some(flow) = table.places.get(place as usize).cloned().flatten() else { return };
+        let mut places = self.places.lock();
+        let Some(flow) = places.at(place).cloned() else { return };
         if is_last {
-            table.leave(place);
+            places.leave(place);
             self.flowing.fetch_sub(1, Ordering::Relaxed);
         }
-        drop(table);
+        drop(places);
         let noted = note(flow.what, entry);
         let mut state = flow.state.lock();
         if is_last {
@@ -202,34 +177,22 @@ impl Flows {
         self.flowing.load(Ordering::Relaxed) > 0
     }
 
-    /// How many the kernel has.
-    pub(super) fn under_way(&self) -> usize {
-        let table = self.table.lock();
-        table.places.len() - table.free.len()
+    /// Begins a submission.
+    pub(super) fn take_place(&self, flow: &Arc<Flow>) -> Option<u32> {
+        let place = self.places.lock().take(flow)?;
+        self.flowing.fetch_add(1, Ordering::Relaxed);
+        Some(place)
     }
 
-    /// The ring goes: waits for what the kernel has. False: it has not come to an end. `reap` takes completions.
-    pub(super) fn last_call(&self, ring: &Ring, reap: impl Fn() -> bool) -> bool {
-        if self.under_way() == 0 {
-            return true;
-        }
-        self.end(ring);
-        let until = Instant::now() + LAST_CALL;
-        while self.under_way() > 0 && Instant::now() < until {
-            let _again = ring.wait(Some(LOOK));
-            while reap() {}
-        }
-        self.under_way() == 0
+    /// Whether the kernel has none.
+    pub(super) fn are_over(&self) -> bool {
+        self.places.lock().are_empty()
     }
 
     /// The runtime goes down: who waits is told, and the kernel is asked to end all.
     pub(super) fn end(&self, ring: &Ring) {
-        let mut table = self.table.lock();
-        table.over = true;
-        let places = table.places.iter().zip(0..).filter_map(|(flow, place)| Some((flow.clone()?, place)));
-        let all: Vec<_> = places.collect();
-        drop(table);
-        for (flow, place) in all {
+        let left = self.places.lock().close();
+        for (place, flow) in left {
             let mut state = flow.state.lock();
             state.arrived.push_back(Noted::Over);
             let waker = state.waker.take();
@@ -266,131 +229,5 @@ impl Uring {
         if let Some(buffers) = self.buffers.get().and_then(Option::as_ref) {
             buffers.give_back_of(flags);
         }
-    }
-}
-
-/// The owner of a flow. Dropping it ends the flow.
-#[derive(Debug)]
-pub(crate) struct Influx {
-    uring: Arc<Uring>,
-    flow: Arc<Flow>,
-}
-
-impl Influx {
-    /// `None`: this kernel has no buffers to lend.
-    pub(crate) fn new(uring: &Arc<Uring>, what: What) -> Option<Self> {
-        if what == What::Bytes && !uring.lends() {
-            return None;
-        }
-        let flow = Arc::new(Flow { what, state: Lock::new(State::default()) });
-        Some(Self { uring: uring.clone(), flow })
-    }
-
-    /// What arrives next at `file`, which is the same each time. Whoever goes without it finds it the next time (FL2).
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>, file: BorrowedFd<'_>) -> Poll<Arrival> {
-        ready!(poll_proceed(cx));
-        if let Some(noted) = self.take() {
-            return Poll::Ready(self.arrival(noted));
-        }
-        let waker = cx.waker().clone();
-        let mut state = self.flow.state.lock();
-        if let Some(noted) = state.next() {
-            drop(state);
-            return Poll::Ready(self.arrival(noted));
-        }
-        let before = state.waker.replace(waker);
-        let is_armed = state.armed.is_some();
-        drop(state);
-        drop(before);
-        if !is_armed && let Err(error) = self.arm(file) {
-            return Poll::Ready(Arrival::Failed(error));
-        }
-        blocked::note(Reason::Input, file.as_raw_fd() as usize);
-        Poll::Pending
-    }
-
-    fn take(&mut self) -> Option<Noted> {
-        self.flow.state.lock().next()
-    }
-
-    fn arrival(&self, noted: Noted) -> Arrival {
-        match noted {
-            Noted::Connection(file) => Arrival::Connection(file),
-            Noted::Bytes { buffer, len } => Arrival::Bytes(Filled::new(self.uring.clone(), buffer, len)),
-            Noted::End => Arrival::End,
-            Noted::Failed(libc::ENOBUFS) if self.flow.what == What::Bytes => Arrival::Starved,
-            Noted::Failed(libc::EINVAL | libc::EOPNOTSUPP) => Arrival::Unsupported,
-            Noted::Failed(error) => Arrival::Failed(io::Error::from_raw_os_error(error)),
-            Noted::Over => Arrival::Failed(super::super::reactor::over()),
-        }
-    }
-
-    /// Nobody but the owner arms, so there is one submission at a time (FL1).
-    fn arm(&self, file: BorrowedFd<'_>) -> io::Result<()> {
-        let flows = &self.uring.flows;
-        let mut table = flows.table.lock();
-        if table.over {
-            return Err(super::super::reactor::over());
-        }
-        let place = table.take(self.flow.clone());
-        flows.flowing.fetch_add(1, Ordering::Relaxed);
-        drop(table);
-        self.flow.state.lock().armed = Some(place);
-        let entry = self.flow.what.entry(file).user_data(mark(place));
-        // SAFETY: it points to no memory but the buffers, which are there until the flow has ended (BU3).
-        unsafe { self.uring.ring.submit_now(&entry) } // FL4
-    }
-
-    /// Asks the kernel to end it, and waits for that: what has arrived until then is all there is.
-    pub(crate) fn poll_stop(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let waker = cx.waker().clone();
-        let mut state = self.flow.state.lock();
-        let Some(place) = state.armed else { return Poll::Ready(()) };
-        if state.arrived.iter().any(|noted| matches!(noted, Noted::Over)) {
-            return Poll::Ready(());
-        }
-        let stop = !std::mem::replace(&mut state.stopping, true);
-        let before = state.waker.replace(waker);
-        drop(state);
-        drop(before);
-        if stop {
-            self.stop(place);
-        }
-        Poll::Pending
-    }
-
-    /// The place is the flow's until its last completion was taken; under the lock it is not another's meanwhile (FL1).
-    fn stop(&self, place: u32) {
-        let table = self.uring.flows.table.lock();
-        if table.places[place as usize].as_ref().is_some_and(|flow| Arc::ptr_eq(flow, &self.flow)) {
-            self.uring.ring.cancel(mark(place));
-        }
-    }
-
-    /// What has arrived and was not taken: bytes, and then perhaps an error.
-    pub(crate) fn next_left(&mut self) -> Option<io::Result<Filled>> {
-        match self.take().map(|noted| self.arrival(noted))? {
-            Arrival::Bytes(bytes) => Some(Ok(bytes)),
-            Arrival::Failed(error) => Some(Err(error)),
-            _ => None,
-        }
-    }
-}
-
-impl Drop for Influx {
-    fn drop(&mut self) {
-        let mut state = self.flow.state.lock();
-        state.given_up = true;
-        let (arrived, waker) = (std::mem::take(&mut state.arrived), state.waker.take());
-        let place = state.armed.filter(|_| !state.stopping);
-        state.stopping = true;
-        drop(state);
-        drop(waker);
-        for noted in arrived {
-            if let Noted::Bytes { buffer, len } = noted {
-                drop(Filled::new(self.uring.clone(), buffer, len));
-            }
-        }
-        place.into_iter().for_each(|place| self.stop(place));
     }
 }
