@@ -61,8 +61,11 @@ pub fn measure(problem: &'static Problem, peers: &[Peer], speed: Speed) -> Outco
     let wanted = io::turns(problem, speed);
     let mut passes = Vec::new();
     let most = wanted * speed.pick(TRIES, 1);
+    let mut order: Vec<usize> = (0..places.len()).collect();
+    let mut random = 1_u64;
     while passes.len() < most && passes.iter().filter(|pass: &&Pass| pass.spell.is_quiet()).count() < wanted {
-        passes.push(pass(&mut places, passes.len()));
+        shuffle(&mut order, &mut random);
+        passes.push(pass(&mut places, &order));
     }
     let mut quiet = Quiet::default();
     quiet.repeated = passes.len().saturating_sub(wanted);
@@ -91,12 +94,11 @@ struct Pass {
     spell: Spell,
 }
 
-/// Every other pass goes backwards, so that nobody always follows the same other. Who fails takes no part any more.
-fn pass(places: &mut [Place], number: usize) -> Pass {
+/// Who fails takes no part any more.
+fn pass(places: &mut [Place], order: &[usize]) -> Pass {
     let watch = Watch::start(cpu(places));
     let mut turns = vec![None; places.len()];
-    for step in 0..places.len() {
-        let at = if number.is_multiple_of(2) { step } else { places.len() - 1 - step };
+    for &at in order {
         let Ok(rig) = &mut places[at].rig else { continue };
         match rig.turn() {
             Ok(sample) => turns[at] = Some(sample),
@@ -106,7 +108,44 @@ fn pass(places: &mut [Place], number: usize) -> Pass {
     Pass { turns, spell: watch.end(cpu(places)) }
 }
 
+/// Another order, so that nobody always follows the same other, and nobody himself.
+fn shuffle(order: &mut [usize], random: &mut u64) {
+    let last = order.last().copied();
+    for end in (1..order.len()).rev() {
+        *random ^= *random << 13;
+        *random ^= *random >> 7;
+        *random ^= *random << 17;
+        order.swap(end, (*random % (end as u64 + 1)) as usize);
+    }
+    if order.first().copied() == last {
+        order.rotate_left(1);
+    }
+}
+
 /// CPU time of the servers.
 fn cpu(places: &[Place]) -> Duration {
     places.iter().flat_map(|place| &place.rig).map(|rig| rig.service().cpu()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_order_has_all_and_begins_with_another_than_the_last_ended_with() {
+        let (mut order, mut random) = ((0..5).collect::<Vec<usize>>(), 1);
+        let mut firsts = Vec::new();
+        for _ in 0..200 {
+            let last = order[4];
+            shuffle(&mut order, &mut random);
+            assert_ne!(order[0], last);
+            firsts.push(order[0]);
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, [0, 1, 2, 3, 4]);
+        }
+        assert!((0..5).all(|peer| firsts.contains(&peer)));
+        shuffle(&mut [0], &mut random);
+        shuffle(&mut [], &mut random);
+    }
 }

@@ -4,6 +4,7 @@
 //! (`drive/io/uring/flow.rs`). Elsewhere, and whenever all of those are filled, a buffer is taken from the runtime's spare ones
 //! when there is something to read.
 
+use super::stream::receive;
 #[cfg(target_os = "linux")]
 use crate::drive::io::uring::{Arrival, Filled, Influx, What};
 use crate::drive::io::{Direction, Moored, Spare, Stream, UpTo};
@@ -185,7 +186,7 @@ impl Pieces {
         let mut lent = None;
         let read = || {
             let mut spare = io.spare(); // there is something to read
-            let count = spare.fill(|buffer| io.file().read(buffer))?;
+            let count = spare.fill(|buffer| receive(io.file(), buffer))?;
             lent = (count > 0).then_some(Lent(From::Spare(spare)));
             Ok(count)
         };

@@ -104,6 +104,14 @@ impl fmt::Debug for Interest {
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Ready(pub(super) u8);
 
+/// An interest has the bit of the readiness it is about; that the direction is closed is so many bits further up.
+const CLOSED: u32 = 3;
+const CAN_CLOSE: u8 = Interest::BOTH.0;
+const _: () = assert!(Ready::READABLE.0 == Interest::READABLE.0 && Ready::WRITABLE.0 == Interest::WRITABLE.0);
+const _: () = assert!(Ready::PRIORITY.0 == Interest::PRIORITY.0);
+const _: () = assert!(Ready::READ_CLOSED.0 == Ready::READABLE.0 << CLOSED);
+const _: () = assert!(Ready::WRITE_CLOSED.0 == Ready::WRITABLE.0 << CLOSED);
+
 impl Ready {
     /// Nothing.
     pub const NONE: Self = Self(0);
@@ -157,23 +165,33 @@ impl Ready {
     }
 
     /// Whether somebody with this interest has waited long enough.
+    #[inline]
     pub fn satisfies(self, interest: Interest) -> bool {
-        interest.is_readable() && self.is_readable()
-            || interest.is_writable() && self.is_writable()
-            || interest.is_priority() && self.is_priority()
+        self.0 & Self::open_or_closed(interest).0 != 0
+    }
+
+    /// The interests that it satisfies: `is_readable`, `is_writable` and `is_priority` as three bits.
+    #[inline]
+    pub(super) fn answers(self) -> u8 {
+        let (open, closed, error) = (self.0, self.0 >> CLOSED & CAN_CLOSE, self.0 / Self::ERROR.0);
+        (open | closed | (error * Interest::ALL.0)) & Interest::ALL.0
+    }
+
+    /// What somebody with this interest is told by, but that it is closed.
+    #[inline]
+    pub(super) fn open(interest: Interest) -> Self {
+        Self(interest.0 | Self::ERROR.0)
+    }
+
+    /// The same with that.
+    #[inline]
+    pub(super) fn open_or_closed(interest: Interest) -> Self {
+        Self(interest.0 | (interest.0 & CAN_CLOSE) << CLOSED | Self::ERROR.0)
     }
 
     /// What of it concerns this interest.
     pub(super) fn of(self, interest: Interest) -> Self {
-        let mut kept = Self::ERROR.0;
-        for (wanted, bits) in [
-            (interest.is_readable(), Self::READABLE.0 | Self::READ_CLOSED.0),
-            (interest.is_writable(), Self::WRITABLE.0 | Self::WRITE_CLOSED.0),
-            (interest.is_priority(), Self::PRIORITY.0),
-        ] {
-            kept |= if wanted { bits } else { 0 };
-        }
-        Self(self.0 & kept)
+        Self(self.0 & Self::open_or_closed(interest).0)
     }
 }
 

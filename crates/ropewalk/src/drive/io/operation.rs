@@ -55,12 +55,12 @@ where
             return Poll::Ready(Ok(nothing));
         }
         ready!(poll_proceed(cx)); // who finds everything ready lets others run, too
-        let mut turns = 0;
+        let (readiness, mut turns) = (io.readiness(), 0);
         loop {
-            let mut seen = io.readiness().look();
+            let mut seen = readiness.look();
             if !seen.settles(interest) {
                 this.waits = true;
-                match io.readiness().poll(cx, this.who()) {
+                match readiness.wait(cx, this.who()) {
                     Poll::Ready(now) => seen = now,
                     Poll::Pending => {
                         io.note(interest);
@@ -68,8 +68,10 @@ where
                     }
                 }
             }
+            this.waits &= seen.is_awaited(interest); // E7
             ready!(poll_go_on(&mut turns, cx));
-            let attempt = io.attempt(seen, interest, this.extent, &mut || (this.operation)(io.file(), seen));
+            let operation = &mut || (this.operation)(io.file(), seen);
+            let attempt = io.attempt(readiness, seen, interest, this.extent, operation);
             if let Some(done) = attempt.transpose() {
                 return Poll::Ready(done);
             }

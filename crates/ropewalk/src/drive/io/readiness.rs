@@ -44,7 +44,6 @@ const WAITING: u32 = 7;
 const TICK: u64 = 1 << 11;
 const TICKS: u64 = (1 << 32) - TICK;
 const GENERATION: u32 = 32;
-const EACH: [Interest; 3] = [Interest::READABLE, Interest::WRITABLE, Interest::PRIORITY];
 
 /// One of the two directions, each with one waker for the `poll_*` functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +80,12 @@ impl Snapshot {
     #[inline]
     pub(super) fn settles(self, interest: Interest) -> bool {
         self.is_over() || self.ready().satisfies(interest)
+    }
+
+    /// Whether somebody waits for this.
+    #[inline]
+    pub(super) fn is_awaited(self, interest: Interest) -> bool {
+        self.0 & announcement(interest) != 0
     }
 
     fn tick(self) -> u64 {
@@ -131,9 +136,10 @@ impl Readiness {
     }
 
     /// `ready`: those who wait for that are told; else everybody.
+    #[inline]
     fn change(&self, generation: u32, add: u64, ready: Option<Ready>) {
-        let is_told = |interest: &Interest| ready.is_none_or(|ready| ready.satisfies(*interest));
-        let told = EACH.into_iter().filter(is_told).fold(0, |told, interest| told | announcement(interest));
+        let told = ready.map_or(Interest::ALL.bits(), Ready::answers);
+        let told = announcement(Interest::from_bits(told));
         let next = |now: u64| {
             let next_tick = now.wrapping_add(TICK) & TICKS;
             let rest = now & !TICKS & !told;
@@ -156,17 +162,9 @@ impl Readiness {
 
     /// The operation would have blocked although `seen` said ready: takes that back, unless there was an event since (E2).
     /// True: it is taken back. `closed_too`: also what is final for as long as nothing contradicts it.
+    #[inline]
     pub(crate) fn clear(&self, seen: Snapshot, interest: Interest, closed_too: bool) -> bool {
-        let mut gone = Ready::ERROR.0;
-        if interest.is_readable() {
-            gone |= Ready::READABLE.0 | if closed_too { Ready::READ_CLOSED.0 } else { 0 };
-        }
-        if interest.is_writable() {
-            gone |= Ready::WRITABLE.0 | if closed_too { Ready::WRITE_CLOSED.0 } else { 0 };
-        }
-        if interest.is_priority() {
-            gone |= Ready::PRIORITY.0;
-        }
+        let Ready(gone) = if closed_too { Ready::open_or_closed(interest) } else { Ready::open(interest) };
         let next = |now: u64| (Snapshot(now).tick() == seen.tick()).then_some(now & !u64::from(gone));
         self.word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, next).is_ok()
     }
@@ -174,10 +172,14 @@ impl Readiness {
     /// Waits until what `who` waits for is ready, or everything is over. One waker for each name: the last one to come.
     #[inline]
     pub(super) fn poll(&self, cx: &mut Context<'_>, who: Who) -> Poll<Snapshot> {
-        let (seen, interest) = (self.look(), who.interest());
-        if seen.settles(interest) {
-            return Poll::Ready(seen);
-        }
+        let seen = self.look();
+        if seen.settles(who.interest()) { Poll::Ready(seen) } else { self.wait(cx, who) }
+    }
+
+    /// The same for somebody who has just looked.
+    #[inline]
+    pub(super) fn wait(&self, cx: &mut Context<'_>, who: Who) -> Poll<Snapshot> {
+        let interest = who.interest();
         self.leave_waker(cx.waker(), who);
         let seen = Snapshot(self.word.fetch_or(announcement(interest), Ordering::AcqRel)); // E3
         if seen.settles(interest) { Poll::Ready(seen) } else { Poll::Pending }
@@ -192,7 +194,7 @@ impl Readiness {
     /// `who` has waited, and does so no longer (E7).
     #[inline]
     pub(super) fn forget(&self, who: Who) {
-        if self.look().0 & announcement(who.interest()) != 0 {
+        if self.look().is_awaited(who.interest()) {
             let waker = self.waiting.lock().remove(who);
             drop(waker);
         }

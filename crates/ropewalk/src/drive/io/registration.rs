@@ -131,24 +131,31 @@ impl<T: AsFd> Moored<T> {
     /// # Errors
     /// The driver cannot be told. Then it counts as ready, for nobody will say so.
     #[inline]
-    fn clear(&self, seen: Snapshot, interest: Interest, would_block: bool) -> io::Result<()> {
-        if !self.readiness().clear(seen, interest, would_block) {
+    fn clear(
+        &self,
+        readiness: &Readiness,
+        seen: Snapshot,
+        interest: Interest,
+        would_block: bool,
+    ) -> io::Result<()> {
+        if !readiness.clear(seen, interest, would_block) {
             return Ok(());
         }
         let armed = self.reactor.rearm(|| (self.source(), self.token()), interest);
         if armed.is_err() {
-            self.readiness().event(self.token().generation(), Ready::READABLE | Ready::WRITABLE);
+            readiness.event(self.token().generation(), Ready::READABLE | Ready::WRITABLE);
         }
         armed
     }
 
-    /// Tries `operation` once, if `seen` lets it. `None`: it would block.
+    /// Tries `operation` once: `seen` settles the interest. `None`: it would block.
     ///
     /// If less was moved than could have been, the stream is used up, unless something urgent is there. The tick of `seen` is
     /// from before the operation: what came since is not forgotten. A stream that is closed stays readable to its end.
     #[inline]
     pub(super) fn attempt<R, E: Extent<R>>(
         &self,
+        readiness: &Readiness,
         seen: Snapshot,
         interest: Interest,
         extent: E,
@@ -157,21 +164,18 @@ impl<T: AsFd> Moored<T> {
         if seen.is_over() {
             return Err(over());
         }
-        if !seen.ready().satisfies(interest) {
-            return Ok(None);
-        }
         loop {
             match operation() {
                 Ok(moved) => {
                     let is_bare = self.reactor.short_is_empty && !seen.ready().is_priority();
                     if is_bare && extent.is_short(&moved) {
-                        let _counts_as_ready = self.clear(seen, interest, false); // what was moved was moved
+                        let _counts_as_ready = self.clear(readiness, seen, interest, false); // what was moved was moved
                     }
                     return Ok(Some(moved));
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.clear(seen, extent.over(interest), true)?;
+                    self.clear(readiness, seen, extent.over(interest), true)?;
                     return Ok(None);
                 }
                 Err(error) => return Err(error),
@@ -188,8 +192,12 @@ impl<T: AsFd> Moored<T> {
         interest: Interest,
         mut operation: impl FnMut() -> io::Result<R>,
     ) -> io::Result<R> {
-        let done = self.attempt(self.readiness().look(), interest, Whole, &mut operation)?;
-        done.ok_or_else(|| io::ErrorKind::WouldBlock.into())
+        let readiness = self.readiness();
+        let seen = readiness.look();
+        let is_due = seen.settles(interest);
+        let done =
+            is_due.then(|| self.attempt(readiness, seen, interest, Whole, &mut operation)).transpose()?;
+        done.flatten().ok_or_else(|| io::ErrorKind::WouldBlock.into())
     }
 
     /// Ready when `direction` is, with the one slot it has for a waker: the last one to come is woken.
@@ -251,7 +259,7 @@ impl<T: AsFd> Moored<T> {
         loop {
             let seen = ready!(self.poll_look(cx, direction));
             ready!(poll_go_on(&mut turns, cx));
-            let attempt = self.attempt(seen, direction.interest(), extent, &mut operation);
+            let attempt = self.attempt(self.readiness(), seen, direction.interest(), extent, &mut operation);
             if let Some(done) = attempt.transpose() {
                 return Poll::Ready(done);
             }

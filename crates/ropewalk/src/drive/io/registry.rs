@@ -9,12 +9,10 @@ use ropewalk_core::prim::Lock;
 use std::io;
 use std::sync::OnceLock;
 
-/// The first page has so many slots, each of the next twice as many as the one before, up to `LARGEST`.
+/// The first page has so many slots, each of the next twice as many as the one before, up to `LARGEST`. The number of a slot is
+/// its page and its place there, as if all pages were as large.
 const FIRST: usize = 32;
 const LARGEST: usize = 1024;
-/// Pages that are smaller than `LARGEST`, and the slots in them.
-const GROWING: usize = (LARGEST / FIRST).trailing_zeros() as usize;
-const IN_GROWING: usize = LARGEST - FIRST;
 /// Pages come in groups, of which there are so many: most runtimes need one.
 const GROUP: usize = 64;
 const GROUPS: usize = 32;
@@ -47,19 +45,20 @@ impl Registry {
     pub(super) fn take(&self, ready: Ready) -> io::Result<Token> {
         let (index, generation) = {
             let mut free = self.free.lock();
-            free.given_back.pop().unwrap_or_else(|| {
-                free.never_used += 1;
-                (free.never_used - 1, 0)
-            })
+            match free.given_back.pop() {
+                Some(known) => known,
+                None if (free.never_used as usize) < GROUPS * GROUP * LARGEST => (free.next(), 0),
+                None => {
+                    let most = "too many open files and sockets in one runtime (two million)";
+                    return Err(io::Error::other(most));
+                }
+            }
         };
         let (page, offset) = place(index as usize);
-        let Some(group) = self.groups.get(page / GROUP) else {
-            self.free.lock().never_used -= 1;
-            return Err(io::Error::other("too many open files and sockets in one runtime (two million)"));
-        };
+        let group = &self.groups[page / GROUP];
         let group = group.get_or_init(|| Box::new([const { OnceLock::new() }; GROUP]));
         let page = &group[page % GROUP];
-        let slots = page.get_or_init(|| (0..size_at(index as usize)).map(|_| Readiness::new()).collect());
+        let slots = page.get_or_init(|| (0..size(index as usize)).map(|_| Readiness::new()).collect());
         slots[offset].begin(generation, ready);
         Ok(Token::new(index, generation))
     }
@@ -93,21 +92,27 @@ impl Registry {
     }
 }
 
+impl Free {
+    /// A number that was never used.
+    fn next(&mut self) -> u32 {
+        let index = self.never_used;
+        let (page, offset) = place(index as usize);
+        let fills = offset + 1 == size(index as usize);
+        self.never_used = if fills { ((page + 1) * LARGEST) as u32 } else { index + 1 };
+        index
+    }
+}
+
 /// The page of a slot, and where in it.
 #[inline]
 fn place(index: usize) -> (usize, usize) {
-    if index >= IN_GROWING {
-        let beyond = index - IN_GROWING;
-        return (GROWING + beyond / LARGEST, beyond % LARGEST);
-    }
-    let page = (index / FIRST + 1).ilog2() as usize;
-    (page, index - FIRST * ((1 << page) - 1))
+    (index / LARGEST, index % LARGEST)
 }
 
 /// How many slots the page of a slot has.
-fn size_at(index: usize) -> usize {
+fn size(index: usize) -> usize {
     let (page, _) = place(index);
-    (FIRST << page.min(GROWING)).min(LARGEST)
+    if page < (LARGEST / FIRST).ilog2() as usize { FIRST << page } else { LARGEST }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -116,14 +121,16 @@ mod tests {
 
     #[test]
     fn slots_are_all_different_and_fill_their_pages() {
-        let mut expected = (0, 0);
-        for index in 0..10_000 {
+        let (mut free, mut expected) = (Free::default(), (0, 0));
+        for _ in 0..10_000 {
+            let index = free.next() as usize;
             assert_eq!(place(index), expected);
             expected.1 += 1;
-            if expected.1 == size_at(index) {
+            if expected.1 == size(index) {
                 expected = (expected.0 + 1, 0);
             }
         }
+        assert_eq!([0, 1, 4, 5, 6, 99].map(|page| size(page * LARGEST)), [32, 64, 512, 1024, 1024, 1024]);
     }
 
     #[test]
@@ -146,5 +153,8 @@ mod tests {
         let registry = Registry::new();
         assert!(registry.get(Token::from_bits(u64::MAX)).is_none());
         assert!(registry.get(Token::from_bits(5)).is_none());
+        registry.take(Ready::NONE).unwrap();
+        assert!(registry.get(Token::from_bits(31)).is_some());
+        assert!(registry.get(Token::from_bits(32)).is_none(), "the first page is small");
     }
 }

@@ -74,6 +74,10 @@ impl Waiting {
 
     /// Leaves a waker; the one that was there before.
     pub(super) fn put(&mut self, who: Who, waker: Waker) -> Option<Waker> {
+        if self.first.is_none() && self.others.is_none() {
+            self.first = Some(Waiter { waker, who }); // as mostly
+            return None;
+        }
         if let Some(waiter) = self.find(who) {
             return Some(std::mem::replace(&mut waiter.waker, waker));
         }

@@ -187,7 +187,7 @@ fn model_an_event_races_with_one_who_gives_up() {
 
 /// Who gave up is gone from the list, or about to be taken out by the event (E7): nothing of it is left behind.
 // mutation: who-gives-up-stays
-// - in crates/ropewalk/src/drive/io/readiness.rs: `if self.look().0 & announcement(who.interest()) != 0 {`
+// - in crates/ropewalk/src/drive/io/readiness.rs: `if self.look().is_awaited(who.interest()) {`
 // + `if self.look().0 & announcement(who.interest()) == 1 {`
 #[test]
 fn model_giving_up_races_with_an_event() {
