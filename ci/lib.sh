@@ -72,9 +72,9 @@ models() { # CFG FILTER...
   logged cargo test --release -p ropewalk --lib -- "$filter"
 }
 
-# Runs the workspace's unit and integration tests under a sanitizer; FLAGS come before the filters of the test runner.
-# Our crates are optimised a little (a sanitizer is slow enough), what they stand on is built as quickly as possible.
-# Documentation tests, the measurements and the tools are left out, and the tests that only ask the compiler.
+# Runs the unit and integration tests of the libraries under a sanitizer; FLAGS come before the filters of the test runner.
+# They are optimised a little (a sanitizer is slow enough), what they stand on is built as quickly as possible. Left out is what
+# only uses them (adapters, examples, the program: half of the time, to build it), and the tests that only ask the compiler.
 sanitized() { # TOOLCHAIN FLAGS... -- FILTER...
   local toolchain=$1 flags=()
   shift
@@ -82,7 +82,7 @@ sanitized() { # TOOLCHAIN FLAGS... -- FILTER...
   export CARGO_PROFILE_DEV_DEBUG=line-tables-only CARGO_INCREMENTAL=0
   logged cargo ${toolchain:+"$toolchain"} test "${flags[@]}" --target "$(host)" \
     --config profile.dev.package.ropewalk.opt-level=1 --config profile.dev.package.ropewalk-core.opt-level=1 \
-    --workspace --exclude ropewalk-benches --exclude ropewalk-ci-tools --lib --bins --tests --no-fail-fast \
+    -p ropewalk-core -p ropewalk --lib --tests --no-fail-fast \
     "$@" --skip what_must_not_compile
 }
 

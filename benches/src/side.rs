@@ -27,11 +27,11 @@ pub struct Outcome {
     pub quiet: Quiet,
 }
 
-/// One of the peers: a sample, or why there is none.
+/// One of the peers: a sample for each pass, or why there is none.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Measured {
     pub peer: String,
-    pub result: Result<Sample, String>,
+    pub result: Result<Vec<Sample>, String>,
 }
 
 /// A server that takes part, and what its turns gave.
@@ -41,12 +41,12 @@ struct Place {
 }
 
 /// How many passes are made for each one that is wanted, at most.
-const TRIES: usize = 4;
+const TRIES: usize = 2;
 
 /// The figures of one peer alone.
 pub fn measure_one(problem: &'static Problem, peer: Peer, speed: Speed) -> Result<Sample, String> {
-    let mut outcome = measure(problem, &[peer], speed);
-    outcome.peers.remove(0).result
+    let turns = measure(problem, &[peer], speed).peers.remove(0).result?;
+    Sample::median_of(&turns).ok_or_else(|| "it had no turn".into())
 }
 
 /// The figures of all of them.
@@ -61,8 +61,7 @@ pub fn measure(problem: &'static Problem, peers: &[Peer], speed: Speed) -> Outco
     let wanted = io::turns(problem, speed);
     let mut passes = Vec::new();
     let most = wanted * speed.pick(TRIES, 1);
-    let mut order: Vec<usize> = (0..places.len()).collect();
-    let mut random = 1_u64;
+    let (mut order, mut random) = ((0..places.len()).collect::<Vec<_>>(), 1);
     while passes.len() < most && passes.iter().filter(|pass: &&Pass| pass.spell.is_quiet()).count() < wanted {
         shuffle(&mut order, &mut random);
         passes.push(pass(&mut places, &order));
@@ -73,10 +72,8 @@ pub fn measure(problem: &'static Problem, peers: &[Peer], speed: Speed) -> Outco
     passes.truncate(wanted);
     passes.iter().for_each(|pass| quiet.add(pass.spell));
     let result = |(at, place): (usize, Place)| {
-        let turns: Vec<Sample> = passes.iter().filter_map(|pass| pass.turns[at].clone()).collect();
-        let result =
-            place.rig.and_then(|_| Sample::median_of(&turns).ok_or_else(|| "no turn was taken".into()));
-        Measured { peer: place.peer.name().into(), result }
+        let turns = passes.iter().filter_map(|pass| pass.turns[at].clone()).collect();
+        Measured { peer: place.peer.name().into(), result: place.rig.map(|_| turns) }
     };
     Outcome { peers: places.into_iter().enumerate().map(result).collect(), quiet }
 }
@@ -117,7 +114,7 @@ fn shuffle(order: &mut [usize], random: &mut u64) {
         *random ^= *random << 17;
         order.swap(end, (*random % (end as u64 + 1)) as usize);
     }
-    if order.first().copied() == last {
+    if order.len() > 1 && order.first().copied() == last {
         order.rotate_left(1);
     }
 }

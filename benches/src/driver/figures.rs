@@ -57,10 +57,42 @@ impl Figures {
 }
 
 impl Figure {
+    /// As many ones: what is judged as it is, is divided by them.
+    pub fn one_of(count: usize) -> Self {
+        Self::of_values(vec![1.0; count.max(1)], None)
+    }
+
     fn of_values(samples: Vec<f64>, cpu_ns_per_op: Option<f64>) -> Self {
         let mut sorted = samples.clone();
         let median = median(&mut sorted);
         Self { median, min: sorted[0], max: sorted[sorted.len() - 1], cpu_ns_per_op, samples }
+    }
+}
+
+/// Ours divided by theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Ratio {
+    /// The median of the ratios of measurements that were made together.
+    pub median: f64,
+    /// Where that median is if it were measured again, 19 times of 20: a statement about the ratios that were seen, by their ranks.
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Figure {
+    /// Measurements are paired in their order. If one of the two has fewer, nothing was made together.
+    pub fn over(&self, other: &Self) -> Ratio {
+        let pairs = self.samples.iter().zip(&other.samples);
+        let mut ratios: Vec<f64> = pairs.map(|(ours, theirs)| ours / theirs).collect();
+        if self.samples.len() != other.samples.len() || ratios.is_empty() {
+            let ratio = self.median / other.median;
+            return Ratio { median: ratio, low: ratio, high: ratio };
+        }
+        let median = median(&mut ratios);
+        let half = 0.98 * (ratios.len() as f64).sqrt();
+        let rank = |at: f64| ratios[at.clamp(0.0, ratios.len() as f64 - 1.0) as usize];
+        let middle = (ratios.len() as f64 - 1.0) / 2.0;
+        Ratio { median, low: rank((middle - half).floor()), high: rank((middle + half).ceil()) }
     }
 }
 
@@ -101,6 +133,21 @@ mod tests {
             seconds: 1.0,
             extra: BTreeMap::new(),
         }
+    }
+
+    #[test]
+    fn a_ratio_is_of_what_was_measured_together() {
+        let of = |values: &[f64]| Figure::of_values(values.to_vec(), None);
+        // A machine that becomes slower: the figures overlap, the ratios do not.
+        let ratio = of(&[11.0, 22.0, 44.0, 88.0]).over(&of(&[10.0, 20.0, 40.0, 80.0]));
+        assert_eq!(ratio, Ratio { median: 1.1, low: 1.1, high: 1.1 });
+        let noisy: Vec<f64> = (0..100).map(|at| f64::from(at) / 100.0 + 0.5).collect();
+        let ratio = of(&noisy).over(&of(&[1.0; 100]));
+        assert!((ratio.median - 0.995).abs() < 1e-9);
+        assert!(ratio.low > 0.87 && ratio.low < 0.91 && ratio.high > 1.08 && ratio.high < 1.12, "{ratio:?}");
+        let few = of(&[1.0, 3.0, 2.0]).over(&of(&[1.0; 3]));
+        assert_eq!(few, Ratio { median: 2.0, low: 1.0, high: 3.0 });
+        assert_eq!(of(&[2.0, 2.0]).over(&of(&[1.0])).median, 2.0);
     }
 
     #[test]

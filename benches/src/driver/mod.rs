@@ -105,7 +105,12 @@ fn measure_round(run: &Run, round: usize, units: &[Unit], samples: &mut Samples)
                 Ok(outcome) => {
                     samples.quiet.add_all(outcome.quiet);
                     for (measured, &peer) in outcome.peers.into_iter().zip(peers) {
-                        samples.add(&place, problem, peer, measured.result);
+                        match measured.result {
+                            Ok(turns) => turns
+                                .into_iter()
+                                .for_each(|turn| samples.add(&place, problem, peer, Ok(turn))),
+                            Err(reason) => samples.add(&place, problem, peer, Err(reason)),
+                        }
                     }
                 }
                 Err(reason) => samples.failed.push(format!("{}: {reason}", problem.name)),

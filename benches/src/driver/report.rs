@@ -1,8 +1,8 @@
 //! The report: Markdown for people, JSON for programs.
 
-use super::figures::{Figure, Figures};
+use super::figures::{Figure, Figures, Ratio};
 use super::machine::Machine;
-use super::verdict::{Against, Goal, Verdict};
+use super::verdict::{Against, Finding, Goal, Verdict};
 use super::{Run, Samples};
 use crate::meter::Speed;
 use crate::peers::Peer;
@@ -62,19 +62,26 @@ fn verdict_table(text: &mut String, verdicts: &[Verdict]) {
         let [tokio, tokio_ratio] = against(verdict.tokio);
         let [target, reached, met] = verdict.goal.map_or_else(dashes::<3>, |goal| goal_cells(verdict, goal));
         let ours = verdict.ours.map_or("-".into(), |ours| format!("{} {}", number(ours), row.unit));
-        let floor = yes_no(verdict.floor_held);
+        let floor = finding(verdict.floor_held);
         let _ = writeln!(
             text,
             "| {} | {ours} | {best} | {best_ratio} | {tokio} | {tokio_ratio} | {floor} | {target} | {reached} | {met} |",
             row.name
         );
     }
-    let judged = verdicts.iter().filter_map(|verdict| verdict.goal?.met);
-    let (met, all) = judged.fold((0, 0), |(met, all), this| (met + usize::from(this), all + 1));
-    let behind = verdicts.iter().filter(|verdict| verdict.floor_held == Some(false)).count();
+    let targets: Vec<Finding> = verdicts.iter().filter_map(|verdict| verdict.goal?.met).collect();
+    let floors: Vec<Finding> = verdicts.iter().filter_map(|verdict| verdict.floor_held).collect();
+    let count = |findings: &[Finding], wanted| findings.iter().filter(|&&finding| finding == wanted).count();
     let _ = writeln!(
         text,
-        "\nTargets met: {met} of {all}. Rows behind the better of tokio and smol: {behind}.\n"
+        "\nRatios are medians of the ratios of measurements that were made together; in brackets where that median is, 19 times of \
+         20. *close*: missed, but the bar is within them.\n\nTargets met: {} of {}, {} close. Rows behind the better of tokio and \
+         smol: {}, {} close.\n",
+        count(&targets, Finding::Yes),
+        targets.len(),
+        count(&targets, Finding::Close),
+        count(&floors, Finding::No),
+        count(&floors, Finding::Close),
     );
 }
 
@@ -82,7 +89,7 @@ fn against(against: Option<Against>) -> [String; 2] {
     against.map_or_else(dashes, |against| {
         [
             format!("{} {}", against.peer, number(against.figure)),
-            against.ratio.filter(|ratio| ratio.is_finite()).map_or("-".into(), ratio),
+            against.ratio.filter(|ratio| ratio.median.is_finite()).map_or("-".into(), ratio),
         ]
     })
 }
@@ -94,15 +101,15 @@ fn goal_cells(verdict: &Verdict, goal: Goal) -> [String; 3] {
         format!("{} {}", row.better.sign(), with_stretch(row.target.unwrap_or(goal.target), row.stretch));
     let (target, reached) = match goal.against {
         Some(Against { peer, ratio, .. }) => {
-            (format!("{set} = {} x {peer}", with_stretch(goal.target, goal.stretch)), ratio)
+            (format!("{set} = {} x {peer}", with_stretch(goal.target, goal.stretch)), ratio.map(spread))
         }
-        None => (set, verdict.ours),
+        None => (set, verdict.ours.map(number)),
     };
     let met = match (goal.met, goal.stretch_met) {
-        (Some(true), Some(true)) => "yes, and the stretch".into(),
-        (met, _) => yes_no(met),
+        (Some(Finding::Yes), Some(Finding::Yes)) => "yes, and the stretch".into(),
+        (met, _) => finding(met),
     };
-    [target, reached.map_or("-".into(), number), met]
+    [target, reached.unwrap_or("-".into()), met]
 }
 
 fn with_stretch(target: f64, stretch: Option<f64>) -> String {
@@ -114,10 +121,11 @@ fn dashes<const N: usize>() -> [String; N] {
     std::array::from_fn(|_| "-".to_string())
 }
 
-fn yes_no(answer: Option<bool>) -> String {
-    match answer {
-        Some(true) => "yes",
-        Some(false) => "**no**",
+fn finding(finding: Option<Finding>) -> String {
+    match finding {
+        Some(Finding::Yes) => "yes",
+        Some(Finding::Close) => "*close*",
+        Some(Finding::No) => "**no**",
         None => "-",
     }
     .into()
@@ -155,8 +163,12 @@ fn number(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-fn ratio(value: f64) -> String {
-    format!("{}x", number(value))
+fn ratio(ratio: Ratio) -> String {
+    format!("{}x", number(ratio.median))
+}
+
+fn spread(ratio: Ratio) -> String {
+    format!("{} ({}..{})", number(ratio.median), number(ratio.low), number(ratio.high))
 }
 
 pub fn json(
@@ -226,10 +238,10 @@ mod tests {
             markdown.contains("| yield_same | 30.0 ns | may 60.0 | 0.50x | tokio-mt 300 | 0.10x | yes |"),
             "{markdown}"
         );
-        assert!(markdown.contains("| <= 35.0 = 0.51 x may | 0.50 | yes |"), "{markdown}");
-        assert!(markdown.contains("Targets met: 1 of 1."), "{markdown}");
+        assert!(markdown.contains("| <= 35.0 = 0.51 x may | 0.50 (0.50..0.50) | yes |"), "{markdown}");
+        assert!(markdown.contains("Targets met: 1 of 1, 0 close."), "{markdown}");
         assert_eq!(json["rows"][0]["peers"]["may"]["median"], 60.0);
-        assert_eq!(json["rows"][0]["verdict"]["goal"]["met"], true);
+        assert_eq!(json["rows"][0]["verdict"]["goal"]["met"], "yes");
     }
 
     #[test]

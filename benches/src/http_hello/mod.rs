@@ -22,7 +22,7 @@ const CONNECTIONS: usize = 64;
 
 /// How often a server is loaded.
 pub fn turns(speed: Speed) -> usize {
-    speed.pick(5, 1)
+    speed.pick(8, 1)
 }
 
 /// A server. `wrk` makes connections of its own in each turn.

@@ -34,10 +34,9 @@ pub fn turns(speed: Speed) -> usize {
     speed.pick(4, 1)
 }
 
-/// A server with so many connections.
+/// A server that gets so many connections in each turn: a process may not have those of all servers open at once.
 pub struct Crowd {
     service: Service,
-    load: Load,
     connections: usize,
     pub pulse: Pulse,
     /// Its resident bytes before there were any.
@@ -47,13 +46,10 @@ pub struct Crowd {
 impl Crowd {
     pub fn open(problem: &'static Problem, peer: Peer, speed: Speed) -> Result<Self, String> {
         let service = Service::start(problem, peer, Cores::Shared)?;
-        let (empty, connections) = (service.resident()?, connections(speed));
-        let mut load = Load::connect(&service, connections)?;
-        let [warm, measured] = speed.pick([200, 1_000], [0, 1_000]).map(Duration::from_millis);
+        let empty = service.resident()?;
+        let [warm, measured] = speed.pick([1_000, 1_500], [0, 1_000]).map(Duration::from_millis);
         let pulse = Pulse { period: Duration::from_secs(1), warm, measured };
-        // Everybody once: what a server does at first is not what it does from then on.
-        load.paced(&service, Pulse { warm: Duration::ZERO, ..pulse })?;
-        Ok(Self { service, load, connections, pulse, empty })
+        Ok(Self { service, connections: connections(speed), pulse, empty })
     }
 }
 
@@ -63,7 +59,8 @@ impl Rig for Crowd {
     }
 
     fn turn(&mut self) -> Result<Sample, String> {
-        let paced = self.load.paced(&self.service, self.pulse)?;
+        let mut load = Load::connect(&self.service, self.connections)?;
+        let paced = load.paced(&self.service, self.pulse)?;
         let resident = self.service.resident()?;
         let mut sample = paced.sample;
         let grown = resident.saturating_sub(self.empty) as f64;

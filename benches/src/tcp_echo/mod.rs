@@ -24,7 +24,7 @@ const CONNECTIONS: usize = 64;
 
 /// How often a server is loaded.
 pub fn turns(speed: Speed) -> usize {
-    speed.pick(12, 1)
+    speed.pick(20, 1)
 }
 
 /// A server. Its connections are new in each turn: where in memory the system puts them makes a difference of some per cent.
@@ -45,7 +45,7 @@ impl Rig for Echo {
     }
 
     fn turn(&mut self) -> Result<Sample, String> {
-        let [warm, measured] = self.speed.pick([150, 250], [50, 150]).map(Duration::from_millis);
+        let [warm, measured] = self.speed.pick([120, 130], [50, 150]).map(Duration::from_millis);
         Load::connect(&self.service, CONNECTIONS)?.flat_out(&self.service, warm, measured)
     }
 }

@@ -7,7 +7,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::service::service_fn;
 use hyper::{Request, server};
-use kit::{Gate, RuntimeKind, guarded};
+use kit::{Gate, RuntimeKind, for_sockets, guarded};
 use ropewalk::compat::hyper::{Executor, Io, Timer};
 use ropewalk::net::{TcpListener, TcpStream, UnixStream};
 use ropewalk::{Runtime, io, task_group};
@@ -22,9 +22,10 @@ use std::time::Duration;
 const HERE: [RuntimeKind; 3] = [RuntimeKind::Threads(1), RuntimeKind::Threads(2), RuntimeKind::Caller];
 
 fn everywhere(test: impl Fn(&Runtime, Protocol)) {
-    for kind in HERE {
+    for (name, builder) in for_sockets() {
+        let runtime = builder.build().unwrap();
         for protocol in PROTOCOLS {
-            guarded(format!("{kind:?} {protocol:?}"), || test(&kind.build(), protocol));
+            guarded(format!("{name} {protocol:?}"), || test(&runtime, protocol));
         }
     }
 }

@@ -6,7 +6,7 @@ mod kit;
 use futures_rustls::pki_types::{PrivateKeyDer, ServerName};
 use futures_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
 use futures_rustls::{TlsAcceptor, TlsConnector, client, server};
-use kit::{RuntimeKind, guarded};
+use kit::{for_sockets, guarded};
 use ropewalk::compat::hyper::Io;
 use ropewalk::io::{self, AsyncReadExt, AsyncWriteExt};
 use ropewalk::net::{TcpListener, TcpStream};
@@ -56,8 +56,8 @@ async fn pair(tls: &Tls) -> (server::TlsStream<TcpStream>, client::TlsStream<Tcp
 }
 
 fn everywhere(test: impl AsyncFn(Tls)) {
-    for kind in [RuntimeKind::Threads(1), RuntimeKind::Threads(2), RuntimeKind::Caller] {
-        guarded(format!("{kind:?}"), || kind.build().block_on(test(tls())));
+    for (name, builder) in for_sockets() {
+        guarded(name, || builder.build().unwrap().block_on(test(tls())));
     }
 }
 

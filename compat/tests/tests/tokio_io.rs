@@ -3,15 +3,15 @@
 #[path = "../../../crates/ropewalk/tests/kit/mod.rs"]
 mod kit;
 
-use kit::{RuntimeKind, guarded};
+use kit::{for_sockets, guarded};
 use ropewalk::compat::tokio::Compat;
 use ropewalk::net::{TcpListener, TcpStream, UnixStream};
 use ropewalk_compat_tests::pattern;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 fn everywhere(test: impl AsyncFn()) {
-    for kind in [RuntimeKind::Threads(1), RuntimeKind::Threads(2), RuntimeKind::Caller] {
-        guarded(format!("{kind:?}"), || kind.build().block_on(test()));
+    for (name, builder) in for_sockets() {
+        guarded(name, || builder.build().unwrap().block_on(test()));
     }
 }
 

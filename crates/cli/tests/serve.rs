@@ -150,15 +150,7 @@ fn it_ends_well_though_nobody_hears_its_errors() {
 fn get(stream: &mut BufReader<TcpStream>, request: &str) -> (String, String) {
     let request = format!("{request} HTTP/1.1\r\nhost: here\r\n\r\n");
     stream.get_mut().write_all(request.as_bytes()).unwrap();
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        assert_ne!(stream.read_line(&mut head).unwrap(), 0, "{head}");
-    }
-    let length =
-        head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap().parse().unwrap();
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).unwrap();
-    (head, String::from_utf8(body).unwrap())
+    read_answer(stream)
 }
 
 #[test]
@@ -168,7 +160,7 @@ fn http_is_answered_and_idle_connections_end_at_once() {
     for (request, status, text) in [
         ("GET /", "HTTP/1.1 200 OK", "hello by HTTP/1.1\n"),
         ("GET /nowhere", "HTTP/1.1 404 Not Found", "there is no /nowhere here; try /\n"),
-        ("DELETE /", "HTTP/1.1 405 Method Not Allowed", "DELETE is not accepted; GET and HEAD are\n"),
+        ("DELETE /", "HTTP/1.1 405 Method Not Allowed", "DELETE is not accepted; GET, HEAD and POST are\n"),
     ] {
         let (head, body) = get(&mut stream, request);
         assert!(head.starts_with(status), "{head}");
@@ -224,6 +216,50 @@ fn http_2_is_answered_and_told_to_go_away_by_ctrl_c() {
     let (code, last) = server.end();
     assert_eq!(code, Some(0), "{last}");
     assert!(last.starts_with("1 connection, 2 answers, "), "{last}");
+}
+
+/// One answer: its head and its body.
+fn read_answer(stream: &mut BufReader<TcpStream>) -> (String, String) {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert_ne!(stream.read_line(&mut head).unwrap(), 0, "{head}");
+    }
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
+    stream.read_exact(&mut body).unwrap();
+    (head, String::from_utf8(body).unwrap())
+}
+
+/// It is under way: the server has asked for the body. Ctrl-c waits until it is answered, and closes the connection then.
+#[test]
+fn an_http_request_under_way_is_answered_after_ctrl_c() {
+    let mut server = Server::start_service("http", &["--drain", "60"]);
+    let mut stream = BufReader::new(TcpStream::connect(server.address).unwrap());
+    let head = "POST / HTTP/1.1\r\nhost: here\r\ncontent-length: 10\r\nexpect: 100-continue\r\n\r\n";
+    stream.get_mut().write_all(head.as_bytes()).unwrap();
+    assert!(read_answer(&mut stream).0.starts_with("HTTP/1.1 100 Continue"));
+    assert_eq!(server.interrupt(), "stopping: 1 connection may go on for 60s\n");
+    stream.get_mut().write_all(b"still here").unwrap();
+    let (head, body) = read_answer(&mut stream);
+    assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
+    assert_eq!(body, "still here");
+    assert_eq!(stream.read(&mut [0]).unwrap(), 0, "no other request is taken");
+    let (code, last) = server.end();
+    assert_eq!(code, Some(0), "{last}");
+    assert!(last.starts_with("1 connection, 1 answer, "), "{last}");
+}
+
+#[test]
+fn more_than_http_takes_is_refused() {
+    let server = Server::start_service("http", &[]);
+    let mut stream = BufReader::new(TcpStream::connect(server.address).unwrap());
+    let posted = vec![b'x'; (1 << 20) + 1];
+    let head = format!("POST / HTTP/1.1\r\nhost: here\r\ncontent-length: {}\r\n\r\n", posted.len());
+    stream.get_mut().write_all(head.as_bytes()).unwrap();
+    stream.get_mut().write_all(&posted).unwrap();
+    let (head, body) = read_answer(&mut stream);
+    assert!(head.starts_with("HTTP/1.1 413"), "{head}");
+    assert_eq!(body, "more than 1048576 bytes are not taken\n");
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! The HTTP service: HTTP/1.1 and HTTP/2 on one port, by hyper.
+//! The HTTP service: HTTP/1.1 and HTTP/2 on one port, by hyper. It greets who asks and gives back what is posted.
 
 use super::account::Account;
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -27,7 +27,7 @@ pub(super) async fn serve(
     server.http2().timer(Timer::new());
     let service = service_fn(|request| {
         let account = account.clone();
-        async move { Ok::<_, Infallible>(answer(&request, &account)) }
+        async move { Ok::<_, Infallible>(answer(request, &account).await) }
     });
     let mut connection = pin!(server.serve_connection(stream, service));
     select! {
@@ -38,20 +38,30 @@ pub(super) async fn serve(
     connection.await
 }
 
-fn answer(request: &Request<Incoming>, account: &Account) -> Response<Full<Bytes>> {
-    let (status, text) = match (request.method(), request.uri().path()) {
+/// How much may be posted.
+const MOST: usize = 1 << 20;
+
+async fn answer(request: Request<Incoming>, account: &Account) -> Response<Full<Bytes>> {
+    let (status, body) = match (request.method(), request.uri().path()) {
         (&Method::GET | &Method::HEAD, "/") => {
-            (StatusCode::OK, format!("hello by {:?}\n", request.version()))
+            (StatusCode::OK, format!("hello by {:?}\n", request.version()).into())
         }
-        (&Method::GET | &Method::HEAD, path) => {
-            (StatusCode::NOT_FOUND, format!("there is no {path} here; try /\n"))
+        (&Method::POST, "/") => match Limited::new(request.into_body(), MOST).collect().await {
+            Ok(posted) => (StatusCode::OK, posted.to_bytes()),
+            Err(_) => {
+                (StatusCode::PAYLOAD_TOO_LARGE, format!("more than {MOST} bytes are not taken\n").into())
+            }
+        },
+        (&Method::GET | &Method::HEAD | &Method::POST, path) => {
+            (StatusCode::NOT_FOUND, format!("there is no {path} here; try /\n").into())
         }
         (method, _) => {
-            (StatusCode::METHOD_NOT_ALLOWED, format!("{method} is not accepted; GET and HEAD are\n"))
+            let text = format!("{method} is not accepted; GET, HEAD and POST are\n");
+            (StatusCode::METHOD_NOT_ALLOWED, text.into())
         }
     };
-    account.answered(text.len());
-    let mut response = Response::new(Full::from(text));
+    account.answered(body.len());
+    let mut response = Response::new(Full::new(body));
     *response.status_mut() = status;
     response
 }

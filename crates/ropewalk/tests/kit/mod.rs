@@ -3,6 +3,8 @@
 
 #![allow(dead_code)] // each test file uses its part
 
+#[cfg(unix)]
+use ropewalk::driver::IoDriverKind;
 use ropewalk::{Builder, Clock, Runtime, SystemClock, TaskHandle, strand};
 use std::future::Future;
 use std::io::Write;
@@ -96,6 +98,38 @@ impl RuntimeKind {
     pub fn is_hosted(self) -> bool {
         self.threads() == 0
     }
+}
+
+/// The I/O drivers that a runtime gets which asks for them. Of the others it is said why not.
+#[cfg(unix)]
+pub fn drivers() -> Vec<IoDriverKind> {
+    let mut kinds =
+        vec![IoDriverKind::Epoll, IoDriverKind::Kqueue, IoDriverKind::Poll, IoDriverKind::IoUring];
+    kinds.retain(|kind| is_to_be_had(*kind));
+    assert!(!kinds.is_empty(), "there is at least one driver here");
+    kinds
+}
+
+#[cfg(unix)]
+fn is_to_be_had(kind: IoDriverKind) -> bool {
+    let Ok(runtime) = Runtime::builder().worker_threads(0).io_driver(kind).build() else { return false };
+    runtime.block_on(async { drop(ropewalk::net::UnixStream::pair().unwrap()) });
+    let io = runtime.metrics().io;
+    if io.driver != Some(kind) {
+        eprintln!("skipped: {}", io.why);
+    }
+    io.driver == Some(kind)
+}
+
+/// The kinds of runtimes that differ for sockets, and every driver.
+#[cfg(unix)]
+pub fn for_sockets() -> Vec<(String, Builder)> {
+    let kinds = [RuntimeKind::Threads(1), RuntimeKind::Threads(2), RuntimeKind::Caller];
+    let by_kind = kinds.into_iter().map(|kind| (format!("{kind:?}"), kind.builder()));
+    let by_driver = drivers()
+        .into_iter()
+        .map(|driver| (driver.to_string(), Runtime::builder().worker_threads(2).io_driver(driver)));
+    by_kind.chain(by_driver).collect()
 }
 
 /// Runs `test` on every kind of runtime, under the watchdog.

@@ -1,7 +1,6 @@
 //! A listener without descriptors. Each test is in child processes, because descriptors are the whole process's.
 
-use crate::common::{is_child, run_as_child, stderr_of};
-use ropewalk::driver::IoDriverKind;
+use crate::common::{drivers, is_child, run_as_child, stderr_of};
 use ropewalk::net::{TcpListener, TcpStream};
 use ropewalk::time::timeout;
 use ropewalk::{Builder, Runtime};
@@ -12,30 +11,17 @@ const KIND: &str = "ROPEWALK_TEST_EMFILE";
 
 /// Runs `child` in a process of its own for each driver. One that is not to be had here is skipped with its reason.
 fn with_each_driver(name: &str, child: impl FnOnce(Builder) -> io::Result<()>) {
-    let kinds = [IoDriverKind::Auto, IoDriverKind::Poll, IoDriverKind::IoUring];
     if is_child() {
         let wanted = std::env::var(KIND).unwrap();
-        let kind = kinds.into_iter().find(|kind| kind.to_string() == wanted).unwrap();
+        let kind = drivers().into_iter().find(|kind| kind.to_string() == wanted).unwrap();
         return child(Runtime::builder().worker_threads(1).io_driver(kind)).unwrap();
     }
-    for kind in kinds.into_iter().filter(|kind| is_to_be_had(*kind)) {
+    for kind in drivers() {
         let child = run_as_child(&format!("exhausted::{name}"), |child| {
             child.env(KIND, kind.to_string());
         });
         assert!(child.status.success(), "with {kind}: {}", stderr_of(&child));
     }
-}
-
-/// Whether this driver is the one that a runtime gets which asks for it; if not, that is said.
-fn is_to_be_had(kind: IoDriverKind) -> bool {
-    let runtime = Runtime::builder().worker_threads(0).io_driver(kind).build().unwrap();
-    runtime.block_on(async { drop(ropewalk::net::UnixStream::pair().unwrap()) });
-    let io = runtime.metrics().io;
-    let is_it = kind == IoDriverKind::Auto || io.driver == Some(kind);
-    if !is_it {
-        eprintln!("skipped: {}", io.why);
-    }
-    is_it
 }
 
 /// A listener where a client waits that has sent a byte, and all other descriptors that the process may have.

@@ -8,7 +8,7 @@ use std::fs;
 
 #[test]
 fn a_dropped_child_goes_on_and_is_reaped() {
-    run("dropped", async {
+    run("dropped", async || {
         let mut child = sh("read go").stdin(Stdio::piped()).spawn().unwrap();
         let (stdin, pid) = (child.stdin.take(), child.id().unwrap());
         drop(child);
@@ -20,7 +20,7 @@ fn a_dropped_child_goes_on_and_is_reaped() {
 
 #[test]
 fn a_child_that_has_ended_is_reaped_at_once_when_it_is_dropped() {
-    run("ended before", async {
+    run("ended before", async || {
         let child = sh("exit 1").spawn().unwrap();
         let pid = child.id().unwrap();
         until_async("it is a zombie", || state(pid) == Some('Z')).await;
@@ -31,7 +31,7 @@ fn a_child_that_has_ended_is_reaped_at_once_when_it_is_dropped() {
 
 #[test]
 fn kill_on_drop_kills_and_reaps() {
-    run("kill on drop", async {
+    run("kill on drop", async || {
         let child = sh("exec sleep 1000").kill_on_drop(true).spawn().unwrap();
         let pid = child.id().unwrap();
         drop(child);

@@ -12,7 +12,7 @@ use std::task::{Context, Waker};
 
 #[test]
 fn exit_codes_and_signals_arrive() {
-    run("codes", async {
+    run("codes", async || {
         for code in [0, 1, 42, 255] {
             let status = sh(&format!("exit {code}")).status().await.unwrap();
             assert_eq!((status.code(), status.signal()), (Some(code), None));
@@ -26,7 +26,7 @@ fn exit_codes_and_signals_arrive() {
 
 #[test]
 fn hundreds_at_once_each_with_its_own_status() {
-    run("hundreds", async {
+    run("hundreds", async || {
         let children: Vec<_> = (0..200)
             .map(|number| {
                 let mut child =
@@ -62,7 +62,7 @@ fn on_every_kind_of_runtime_and_on_threads() {
 
 #[test]
 fn a_wait_may_be_dropped_and_asked_for_again() {
-    run("dropped waits", async {
+    run("dropped waits", async || {
         let mut child = sh("read go; exit 5").stdin(Stdio::piped()).spawn().unwrap();
         let stdin = child.stdin.take();
         let mut cx = Context::from_waker(Waker::noop());
@@ -78,7 +78,7 @@ fn a_wait_may_be_dropped_and_asked_for_again() {
 
 #[test]
 fn an_end_between_two_waits_is_seen() {
-    run("between waits", async {
+    run("between waits", async || {
         let mut child = sh("read go; exit 6").stdin(Stdio::piped()).spawn().unwrap();
         let (stdin, pid) = (child.stdin.take(), child.id().unwrap());
         assert!(pin!(child.wait()).poll(&mut Context::from_waker(Waker::noop())).is_pending());
@@ -91,7 +91,7 @@ fn an_end_between_two_waits_is_seen() {
 
 #[test]
 fn what_a_child_tells_before_and_after_its_end() {
-    run("before and after", async {
+    run("before and after", async || {
         let mut child = sh("read go").stdin(Stdio::piped()).spawn().unwrap();
         let pid = child.id().expect("it runs");
         assert!(state(pid).is_some());
@@ -109,7 +109,7 @@ fn what_a_child_tells_before_and_after_its_end() {
 
 #[test]
 fn a_signal_is_sent_to_the_child_alone() {
-    run("signal", async {
+    run("signal", async || {
         let mut child = sh("trap 'exit 12' TERM; echo ready; while :; do sleep 0.01; done")
             .stdout(Stdio::piped())
             .spawn()
@@ -123,7 +123,7 @@ fn a_signal_is_sent_to_the_child_alone() {
 
 #[test]
 fn a_program_that_is_not_there_is_named() {
-    run("not there", async {
+    run("not there", async || {
         for error in [
             Command::new("/no/such/program").spawn().map(drop).unwrap_err(),
             Command::new("/no/such/program").status().await.map(drop).unwrap_err(),
@@ -158,7 +158,7 @@ fn a_wait_goes_on_when_the_runtime_that_watched_has_ended() {
 
 #[test]
 fn a_cancelled_task_leaves_its_process_to_the_reaper() {
-    run("cancelled", async {
+    run("cancelled", async || {
         let mut child = sh("read go").stdin(Stdio::piped()).spawn().unwrap();
         let (stdin, pid) = (child.stdin.take(), child.id().unwrap());
         let waiting = spawn(async move { child.wait().await });

@@ -13,7 +13,7 @@ fn much() -> Vec<u8> {
 
 #[test]
 fn much_goes_in_and_out_at_once() {
-    run("cat", async {
+    run("cat", async || {
         let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         let (sent, mut got) = (much(), Vec::new());
@@ -30,7 +30,7 @@ fn much_goes_in_and_out_at_once() {
 
 #[test]
 fn output_is_collected_while_another_task_feeds() {
-    run("feed", async {
+    run("feed", async || {
         let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let feeder = spawn(async move { stdin.write_all(&much()).await });
@@ -42,7 +42,7 @@ fn output_is_collected_while_another_task_feeds() {
 
 #[test]
 fn both_streams_are_read_whichever_is_filled_first() {
-    run("both", async {
+    run("both", async || {
         for script in ["yes | head -c 500000 >&2; echo done", "yes | head -c 500000; echo done >&2"] {
             let output = sh(script).output().await.unwrap();
             let mut sizes = [output.stdout.len(), output.stderr.len()];
@@ -54,7 +54,7 @@ fn both_streams_are_read_whichever_is_filled_first() {
 
 #[test]
 fn a_child_that_closes_its_input_early_is_a_broken_pipe() {
-    run("closes early", async {
+    run("closes early", async || {
         let mut child =
             sh("exec 0<&-; exec sleep 1000").stdin(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
@@ -66,7 +66,7 @@ fn a_child_that_closes_its_input_early_is_a_broken_pipe() {
 
 #[test]
 fn a_writer_that_waits_is_told_when_the_child_dies() {
-    run("dies", async {
+    run("dies", async || {
         let mut child = sh("exec sleep 1000").stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let writer = spawn(async move { stdin.write_all(&much()).await });
@@ -79,7 +79,7 @@ fn a_writer_that_waits_is_told_when_the_child_dies() {
 
 #[test]
 fn lines_arrive_as_they_are_written() {
-    run("lines", async {
+    run("lines", async || {
         let mut child = sh("while read line; do echo \"got $line\"; done")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -101,7 +101,7 @@ fn lines_arrive_as_they_are_written() {
 
 #[test]
 fn one_child_feeds_another() {
-    run("pipeline", async {
+    run("pipeline", async || {
         let mut first = sh("echo hemp; echo sisal").stdout(Stdio::piped()).spawn().unwrap();
         let between: Stdio = first.stdout.take().unwrap().try_into().unwrap();
         let output = Command::new("sort").arg("-r").stdin(between).output().await.unwrap();
@@ -112,7 +112,7 @@ fn one_child_feeds_another() {
 
 #[test]
 fn what_is_not_said_depends_on_how_it_is_started() {
-    run("unsaid", async {
+    run("unsaid", async || {
         let mut command = sh("cat; echo out; echo err >&2");
         for _ in 0..2 {
             let output = command.output().await.unwrap(); // its input is empty
@@ -130,7 +130,7 @@ fn what_is_not_said_depends_on_how_it_is_started() {
 
 #[test]
 fn a_status_does_not_wait_for_streams_nobody_reads() {
-    run("status", async {
+    run("status", async || {
         let status = sh("yes").stdout(Stdio::piped()).status().await.unwrap();
         assert!(!status.success(), "nobody reads");
     });
@@ -138,7 +138,7 @@ fn a_status_does_not_wait_for_streams_nobody_reads() {
 
 #[test]
 fn surroundings_are_those_asked_for() {
-    run("surroundings", async {
+    run("surroundings", async || {
         let mut command = sh("echo $0 $HEMP $SISAL; pwd");
         command
             .arg("name")

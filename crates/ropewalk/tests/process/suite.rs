@@ -9,15 +9,19 @@ mod exhausted;
 #[path = "streams.rs"]
 mod streams;
 
-use crate::kit::guarded;
+use crate::kit::{drivers, guarded};
+use ropewalk::Runtime;
 use ropewalk::process::Command;
 use std::fs;
-use std::future::Future;
 
-/// Runs a test in the default runtime.
-fn run<T>(name: &str, test: impl Future<Output = T>) -> T {
+/// Runs a test on every driver, and in the default runtime.
+fn run(name: &str, test: impl AsyncFn()) {
     crate::prepare();
-    guarded(name, || ropewalk::block_on(test))
+    guarded(name, || ropewalk::block_on(test()));
+    for driver in drivers() {
+        let runtime = Runtime::builder().worker_threads(2).io_driver(driver).build().unwrap();
+        guarded(format!("{name}, {driver}"), || runtime.block_on(test()));
+    }
 }
 
 fn sh(script: &str) -> Command {
