@@ -11,7 +11,7 @@
 //! What keeps it from doing harm, beside what `crowd.rs` says:
 //!
 //! 1. It goes only with nothing of its own to do. If nobody has the driver just then, somebody who sleeps is woken for it.
-//! 2. Every [`NAP`] it looks whether the others get on. One that is busy, and has not made enough polls meanwhile to have looked
+//! 2. Again and again ([`nap`]) it looks whether the others get on. One that is busy, and has not made enough polls meanwhile to have looked
 //!    outside (at sockets, timers, the injection queue), needs help: it is back.
 //! 3. It also asks how many threads can run on the whole machine. If that has left a core free in [`FREE`] of the last eight
 //!    looks, it is back.
@@ -30,7 +30,8 @@ const FIRST: Duration = Duration::from_millis(4);
 const LONGEST: Duration = Duration::from_millis(1024);
 const BLIND: Duration = Duration::from_millis(128);
 const FREE: u32 = 6;
-const NAP: Duration = Duration::from_millis(2);
+const SHORTEST_NAP: Duration = Duration::from_millis(2);
+const LONGEST_NAP: Duration = Duration::from_millis(8);
 
 /// How long a thread ran, and how long it waited for a core, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,6 +102,12 @@ impl Stay {
     }
 }
 
+/// How long it sleeps between two looks, if it stays away for so long. To get up takes some ten microseconds of a core that
+/// others want, so whoever finds none again and again looks less often: with 2 ms in any case an echo server was 2 % slower.
+fn nap(stay: Duration) -> Duration {
+    (stay / 16).clamp(SHORTEST_NAP, LONGEST_NAP)
+}
+
 /// What a worker knows about its core.
 #[derive(Debug, Default)]
 pub(crate) struct Cores {
@@ -152,14 +159,14 @@ impl Worker {
         self.station.counters.asides.bump();
         let longest = if runnable().is_some() { LONGEST } else { BLIND };
         let took = Stay::after(aside.last_stay(), now, longest);
-        self.stay_away(now + took);
+        self.stay_away(now + took, nap(took));
         aside.come_back(self.index());
         aside.note_stay(Stay { took, until: Instant::now() });
         self.look_next();
     }
 
     /// In naps, until then or until it is needed.
-    fn stay_away(&self, until: Instant) {
+    fn stay_away(&self, until: Instant, nap: Duration) {
         let peers = self.peers.borrow();
         let mut before = [0; u64::BITS as usize]; // among more workers none stands aside
         for (before, (peer, _)) in before.iter_mut().zip(&*peers) {
@@ -168,7 +175,7 @@ impl Worker {
         let (cores, enough) = (self.pool.config.cores, u64::from(self.pool.config.global_queue_interval));
         let mut free = 0_u8; // the last looks, a bit each
         loop {
-            let nap = NAP.min(until.saturating_duration_since(Instant::now()));
+            let nap = nap.min(until.saturating_duration_since(Instant::now()));
             if nap.is_zero() || self.station.parker.doze(nap) {
                 return;
             }
@@ -242,5 +249,6 @@ mod tests {
         assert_eq!(Stay::after(last(LONGEST), now + FIRST, LONGEST), LONGEST);
         assert_eq!(Stay::after(last(BLIND), now + FIRST, BLIND), BLIND);
         assert_eq!(Stay::after(last(LONGEST), now + 5 * LONGEST, LONGEST), FIRST);
+        assert_eq!([FIRST, 16 * FIRST, LONGEST].map(nap), [SHORTEST_NAP, 2 * SHORTEST_NAP, LONGEST_NAP]);
     }
 }
