@@ -74,7 +74,7 @@ models() { # CFG FILTER...
 
 # Runs the unit and integration tests of the libraries under a sanitizer; FLAGS come before the filters of the test runner.
 # They are optimised a little (a sanitizer is slow enough), what they stand on is built as quickly as possible. Left out is what
-# only uses them (adapters, examples, the program: half of the time, to build it), and the tests that only ask the compiler.
+# only uses them (adapters, examples, the program: a third of the time, mostly to build it), and the tests that only ask the compiler.
 sanitized() { # TOOLCHAIN FLAGS... -- FILTER...
   local toolchain=$1 flags=()
   shift

@@ -1,5 +1,6 @@
 //! Side-by-side measurements of runtimes: `bench one PROBLEM PEER` measures one pair in this process and prints one JSON
-//! line; `bench side` measures the servers of several peers in turns; `bench run` starts such a process for every pair, round by round, and reports medians, ratios and verdicts.
+//! line; `bench side` measures the servers of several peers in turns; `bench run` starts such processes, round by round, and
+//! reports medians, ratios and verdicts.
 
 mod alloc;
 mod c10k;

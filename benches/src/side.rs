@@ -34,7 +34,7 @@ pub struct Measured {
     pub result: Result<Vec<Sample>, String>,
 }
 
-/// A server that takes part, and what its turns gave.
+/// A server that takes part, or why it does not.
 struct Place {
     peer: Peer,
     rig: Result<Box<dyn Rig>, String>,

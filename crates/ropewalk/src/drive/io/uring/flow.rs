@@ -1,8 +1,8 @@
 //! Operations that the kernel carries out again and again: connections it accepts, pieces it receives into buffers of the
 //! driver's. One submission, a completion for each.
 //!
-//! * **FL1** A flow has its place (`places.rs`) from before the kernel hears of it until the last completion of its submission was taken,
-//!   whoever has gone. There is one submission of it at a time (`armed`).
+//! * **FL1** A flow has its place (`places.rs`) from before the kernel hears of it until the last completion of its submission
+//!   was taken, whoever has gone. There is one submission of it at a time (`armed`).
 //! * **FL2** What has arrived belongs to the flow until its owner takes it. Nothing is lost between two polls; what is there when
 //!   the owner goes, or comes after it, is closed or given back by who finds it.
 //! * **FL3** Wakers run in `deliver`, as those of other operations do (`flights.rs`, F2).
