@@ -5,6 +5,7 @@
 
 set -euo pipefail
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
+export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0} # what is built once needs no gigabytes to be built again
 
 [ -z "${CARGO_TARGET_DIR:-}" ] || CARGO_TARGET_DIR=$(mkdir -p "$CARGO_TARGET_DIR" && cd "$CARGO_TARGET_DIR" && pwd)
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -79,7 +80,6 @@ sanitized() { # TOOLCHAIN FLAGS... -- FILTER...
   local toolchain=$1 flags=()
   shift
   while [ "$1" != -- ]; do flags+=("$1") && shift; done
-  export CARGO_PROFILE_DEV_DEBUG=line-tables-only CARGO_INCREMENTAL=0
   logged cargo ${toolchain:+"$toolchain"} test "${flags[@]}" --target "$(host)" \
     --config profile.dev.package.ropewalk.opt-level=1 --config profile.dev.package.ropewalk-core.opt-level=1 \
     -p ropewalk-core -p ropewalk --lib --tests --no-fail-fast \
