@@ -63,8 +63,15 @@ impl Quiet {
     }
 }
 
+/// The cores of the machine. Those that this process is kept to may be fewer.
 pub fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+    let text = read_to_string("/proc/stat").unwrap_or_default();
+    text.lines().filter(|line| is_core(line)).count().max(1)
+}
+
+/// Whether it is about one core, and not all of them.
+fn is_core(line: &str) -> bool {
+    line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
 }
 
 /// Watches how much CPU time others take while we measure.
@@ -116,6 +123,13 @@ mod tests {
         std::thread::sleep(Duration::from_millis(30));
         let spell = watch.end(Duration::ZERO);
         assert!(spell.foreign >= 0.0 && spell.seconds >= 0.03);
+    }
+
+    #[test]
+    fn there_are_at_least_as_many_cores_as_this_process_may_use() {
+        let [all, one, other] = ["cpu  1 2 3", "cpu0 1 2 3", "ctxt 12"].map(is_core);
+        assert_eq!([all, one, other], [false, true, false]);
+        assert!(cores() >= std::thread::available_parallelism().unwrap().get());
     }
 
     #[test]

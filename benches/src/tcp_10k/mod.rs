@@ -41,6 +41,8 @@ pub struct Crowd {
     pub pulse: Pulse,
     /// Its resident bytes before there were any.
     empty: u64,
+    /// The same with all of them, the first time: later ones begin while it still has some of those before.
+    full: Option<u64>,
 }
 
 impl Crowd {
@@ -49,7 +51,7 @@ impl Crowd {
         let empty = service.resident()?;
         let [warm, measured] = speed.pick([1_000, 1_500], [0, 1_000]).map(Duration::from_millis);
         let pulse = Pulse { period: Duration::from_secs(1), warm, measured };
-        Ok(Self { service, connections: connections(speed), pulse, empty })
+        Ok(Self { service, connections: connections(speed), pulse, empty, full: None })
     }
 }
 
@@ -61,7 +63,10 @@ impl Rig for Crowd {
     fn turn(&mut self) -> Result<Sample, String> {
         let mut load = Load::connect(&self.service, self.connections)?;
         let paced = load.paced(&self.service, self.pulse)?;
-        let resident = self.service.resident()?;
+        let resident = match self.full {
+            Some(full) => full,
+            None => *self.full.insert(self.service.resident()?),
+        };
         let mut sample = paced.sample;
         let grown = resident.saturating_sub(self.empty) as f64;
         sample.extra.extend([

@@ -26,6 +26,22 @@ fn send<S: Stream>(socket: &S, bytes: &[u8]) -> io::Result<usize> {
     Ok(rustix::net::send(socket, bytes, rustix::net::SendFlags::NOSIGNAL)?)
 }
 
+/// [`receive`] into several buffers.
+#[cfg(all(target_os = "linux", not(tsan)))]
+#[inline]
+fn receive_all<S: Stream>(socket: &S, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+    Ok(rustix::io::readv(socket, buffers)?)
+}
+
+/// [`send`] from several buffers.
+#[cfg(all(target_os = "linux", not(tsan)))]
+#[inline]
+fn send_all<S: Stream>(socket: &S, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+    use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+    let buffers = UpTo::buffers_at_once(buffers);
+    Ok(sendmsg(socket, buffers, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL)?)
+}
+
 #[cfg(not(all(target_os = "linux", not(tsan))))]
 pub(super) fn receive<S>(socket: &S, buffer: &mut [u8]) -> io::Result<usize>
 where
@@ -42,6 +58,22 @@ where
     (&*socket).write(bytes)
 }
 
+#[cfg(not(all(target_os = "linux", not(tsan))))]
+fn receive_all<S>(socket: &S, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize>
+where
+    for<'a> &'a S: Read,
+{
+    (&*socket).read_vectored(buffers)
+}
+
+#[cfg(not(all(target_os = "linux", not(tsan))))]
+fn send_all<S>(socket: &S, buffers: &[IoSlice<'_>]) -> io::Result<usize>
+where
+    for<'a> &'a S: Write,
+{
+    (&*socket).write_vectored(buffers)
+}
+
 impl<S: Stream> Moored<S>
 where
     for<'a> &'a S: Read,
@@ -56,7 +88,7 @@ where
         buffers: &mut [IoSliceMut<'_>],
     ) -> impl Future<Output = io::Result<usize>> {
         let most = S::reads(UpTo::room(buffers));
-        self.transfer(Direction::Read, most, move |mut file| file.read_vectored(buffers))
+        self.transfer(Direction::Read, most, move |file| receive_all(file, buffers))
     }
 
     pub(crate) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -64,7 +96,7 @@ where
     }
 
     pub(crate) fn try_read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        self.try_io(Direction::Read.interest(), move || self.file().read_vectored(buffers))
+        self.try_io(Direction::Read.interest(), move || receive_all(self.file(), buffers))
     }
 
     pub(crate) fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
@@ -78,7 +110,7 @@ where
         buffers: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
         let most = S::reads(UpTo::room(buffers));
-        self.poll_move(cx, Direction::Read, most, move || self.file().read_vectored(buffers))
+        self.poll_move(cx, Direction::Read, most, move || receive_all(self.file(), buffers))
     }
 }
 
@@ -93,7 +125,7 @@ where
 
     pub(crate) fn write_vectored(&self, buffers: &[IoSlice<'_>]) -> impl Future<Output = io::Result<usize>> {
         let most = UpTo::all(buffers);
-        self.transfer(Direction::Write, most, move |mut file| file.write_vectored(buffers))
+        self.transfer(Direction::Write, most, move |file| send_all(file, buffers))
     }
 
     pub(crate) fn write_all(&self, mut bytes: &[u8]) -> impl Future<Output = io::Result<()>> {
@@ -114,7 +146,7 @@ where
     }
 
     pub(crate) fn try_write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.try_io(Direction::Write.interest(), move || self.file().write_vectored(buffers))
+        self.try_io(Direction::Write.interest(), move || send_all(self.file(), buffers))
     }
 
     pub(crate) fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
@@ -128,6 +160,6 @@ where
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let most = UpTo::all(buffers);
-        self.poll_move(cx, Direction::Write, most, move || self.file().write_vectored(buffers))
+        self.poll_move(cx, Direction::Write, most, move || send_all(self.file(), buffers))
     }
 }

@@ -75,7 +75,7 @@ impl Extent<Part> for InParts {
     }
 }
 
-/// How many buffers the system takes in one call. The others are left out, by `std` and by `rustix`.
+/// How many buffers the system takes in one call. The others are left out, here, by `std` or by `rustix`.
 const MOST_BUFFERS: usize = 1024;
 /// What one call may move in any case; the system's own limit, which depends on the size of its pages, is close to twice that.
 const MOST_BYTES: usize = 1 << 30;
@@ -95,6 +95,12 @@ impl UpTo {
     #[inline]
     pub(crate) fn at_once(bytes: &[u8]) -> &[u8] {
         &bytes[..bytes.len().min(MOST_BYTES)]
+    }
+
+    /// As many of these buffers as one call may move.
+    #[inline]
+    pub(crate) fn buffers_at_once<'a, 'b>(buffers: &'a [IoSlice<'b>]) -> &'a [IoSlice<'b>] {
+        &buffers[..buffers.len().min(MOST_BUFFERS)]
     }
 
     /// The room in these buffers.

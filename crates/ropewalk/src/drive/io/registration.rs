@@ -202,12 +202,18 @@ impl<T: AsFd> Moored<T> {
 
     /// Ready when `direction` is, with the one slot it has for a waker: the last one to come is woken.
     pub(crate) fn poll_ready(&self, cx: &mut Context<'_>, direction: Direction) -> Poll<io::Result<Ready>> {
-        let seen = ready!(self.poll_look(cx, direction));
+        let seen = ready!(self.poll_look(self.readiness(), cx, direction));
         Poll::Ready(if seen.is_over() { Err(over()) } else { Ok(seen.ready()) })
     }
 
-    fn poll_look(&self, cx: &mut Context<'_>, direction: Direction) -> Poll<Snapshot> {
-        let seen = self.readiness().poll(cx, Who::slot(direction));
+    #[inline]
+    fn poll_look(
+        &self,
+        readiness: &Readiness,
+        cx: &mut Context<'_>,
+        direction: Direction,
+    ) -> Poll<Snapshot> {
+        let seen = readiness.poll(cx, Who::slot(direction));
         if seen.is_pending() {
             self.note(direction.interest());
         }
@@ -255,11 +261,11 @@ impl<T: AsFd> Moored<T> {
             return Poll::Ready(Ok(nothing));
         }
         ready!(poll_proceed(cx));
-        let mut turns = 0;
+        let (readiness, mut turns) = (self.readiness(), 0);
         loop {
-            let seen = ready!(self.poll_look(cx, direction));
+            let seen = ready!(self.poll_look(readiness, cx, direction));
             ready!(poll_go_on(&mut turns, cx));
-            let attempt = self.attempt(self.readiness(), seen, direction.interest(), extent, &mut operation);
+            let attempt = self.attempt(readiness, seen, direction.interest(), extent, &mut operation);
             if let Some(done) = attempt.transpose() {
                 return Poll::Ready(done);
             }

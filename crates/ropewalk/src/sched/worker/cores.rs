@@ -5,7 +5,7 @@
 //! on later, and every task that moved has left its caches behind. The kernel knows: it counts how long each thread ran, and
 //! how long it could have run and there was no core. After every [`THEFTS`] thefts, but not more often than every
 //! [`WINDOW`], a worker looks at both. If it waited for more than one part in [`SHARE`] of the time in which it wanted to run,
-//! it stands aside: for [`FIRST`], and twice as long whenever that happens to a worker of the pool soon after, up to
+//! it stands aside: for [`FIRST`], and twice as long whenever that happens to a worker of the pool again within [`MEMORY`], up to
 //! [`LONGEST`], or [`BLIND`] where it could not see that cores have become free.
 //!
 //! What keeps it from doing harm, beside what `crowd.rs` says:
@@ -28,6 +28,7 @@ const WINDOW: Duration = Duration::from_millis(1);
 const SHARE: u64 = 8;
 const FIRST: Duration = Duration::from_millis(4);
 const LONGEST: Duration = Duration::from_millis(1024);
+const MEMORY: Duration = Duration::from_secs(4);
 const BLIND: Duration = Duration::from_millis(128);
 const FREE: u32 = 6;
 const SHORTEST_NAP: Duration = Duration::from_millis(2);
@@ -97,7 +98,7 @@ pub(crate) struct Stay {
 impl Stay {
     /// How long the next one should be, if it begins now.
     fn after(last: Option<Self>, now: Instant, longest: Duration) -> Duration {
-        let soon = last.filter(|last| now.saturating_duration_since(last.until) < 4 * last.took);
+        let soon = last.filter(|last| now.saturating_duration_since(last.until) < MEMORY);
         soon.map_or(FIRST, |last| (2 * last.took).min(longest))
     }
 }
@@ -248,7 +249,7 @@ mod tests {
         assert_eq!(Stay::after(last(FIRST), now + FIRST, LONGEST), 2 * FIRST);
         assert_eq!(Stay::after(last(LONGEST), now + FIRST, LONGEST), LONGEST);
         assert_eq!(Stay::after(last(BLIND), now + FIRST, BLIND), BLIND);
-        assert_eq!(Stay::after(last(LONGEST), now + 5 * LONGEST, LONGEST), FIRST);
+        assert_eq!(Stay::after(last(LONGEST), now + MEMORY, LONGEST), FIRST);
         assert_eq!([FIRST, 16 * FIRST, LONGEST].map(nap), [SHORTEST_NAP, 2 * SHORTEST_NAP, LONGEST_NAP]);
     }
 }

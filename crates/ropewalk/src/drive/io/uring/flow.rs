@@ -79,14 +79,22 @@ pub(super) struct Flow {
 
 #[derive(Debug, Default)]
 pub(super) struct State {
+    arrived: VecDeque<Noted>,
+    waker: Option<Waker>,
+    /// Its place: a submission is under way.
+    armed: Option<u32>,
+    /// The kernel was asked to end it.
+    stopping: bool,
+    /// The owner is gone.
+    given_up: bool,
+}
+
+/// What there was when the owner went.
+pub(super) struct Left {
     pub(super) arrived: VecDeque<Noted>,
     pub(super) waker: Option<Waker>,
-    /// Its place: a submission is under way.
-    pub(super) armed: Option<u32>,
-    /// The kernel was asked to end it.
-    pub(super) stopping: bool,
-    /// The owner is gone.
-    pub(super) given_up: bool,
+    /// The kernel is to be asked to end it there.
+    pub(super) stop: Option<u32>,
 }
 
 impl State {
@@ -97,6 +105,42 @@ impl State {
             Noted::Over => Some(Noted::Over),
             _ => self.arrived.pop_front(),
         }
+    }
+
+    /// The owner waits; the waker from before.
+    pub(super) fn wait(&mut self, waker: Waker) -> Option<Waker> {
+        self.waker.replace(waker)
+    }
+
+    /// A submission is about to be made, and there is none (FL1).
+    pub(super) fn arm(&mut self, place: u32) {
+        debug_assert!(self.armed.is_none(), "one submission at a time");
+        self.armed = Some(place);
+    }
+
+    pub(super) fn is_armed(&self) -> bool {
+        self.armed.is_some()
+    }
+
+    /// Whether more may arrive: a submission is under way, and the runtime is there.
+    pub(super) fn is_flowing(&self) -> bool {
+        self.is_armed() && !self.arrived.iter().any(|noted| matches!(noted, Noted::Over))
+    }
+
+    /// Where the kernel is to be asked to end it, if that is so and nobody has asked yet.
+    pub(super) fn stop(&mut self) -> Option<u32> {
+        let first = !std::mem::replace(&mut self.stopping, self.armed.is_some());
+        self.armed.filter(|_| first)
+    }
+
+    /// The last completion of its submission was taken.
+    fn end(&mut self) {
+        (self.armed, self.stopping) = (None, false);
+    }
+
+    pub(super) fn give_up(&mut self) -> Left {
+        self.given_up = true;
+        Left { arrived: std::mem::take(&mut self.arrived), waker: self.waker.take(), stop: self.stop() }
     }
 }
 
@@ -139,7 +183,7 @@ impl Flows {
         let noted = note(flow.what, entry);
         let mut state = flow.state.lock();
         if is_last {
-            (state.armed, state.stopping) = (None, false);
+            state.end();
         }
         if state.given_up {
             drop(state);
@@ -148,13 +192,12 @@ impl Flows {
         let has_buffer = matches!(noted, Some(Noted::Bytes { .. }));
         self.count.fetch_add(u64::from(noted.is_some()), Ordering::Relaxed);
         state.arrived.extend(noted);
-        let stop = state.arrived.len() >= AHEAD && state.armed.is_some() && !state.stopping;
-        state.stopping |= stop;
+        let stop = if state.arrived.len() >= AHEAD { state.stop() } else { None };
         drop(state);
         if !has_buffer {
             uring.discard(None, entry.flags());
         }
-        if stop {
+        if let Some(place) = stop {
             uring.ring.cancel(mark(place)); // FL5
         }
         self.moved.lock().push(flow);

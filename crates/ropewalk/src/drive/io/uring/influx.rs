@@ -41,8 +41,7 @@ impl Influx {
             drop(state);
             return Poll::Ready(self.arrival(noted));
         }
-        let before = state.waker.replace(waker);
-        let is_armed = state.armed.is_some();
+        let (before, is_armed) = (state.wait(waker), state.is_armed());
         drop(state);
         drop(before);
         if !is_armed && let Err(error) = self.arm(file) {
@@ -71,7 +70,7 @@ impl Influx {
     /// Nobody but the owner arms, so there is one submission at a time (FL1).
     fn arm(&self, file: BorrowedFd<'_>) -> io::Result<()> {
         let place = self.uring.flows.take_place(&self.flow).ok_or_else(over)?;
-        self.flow.state.lock().armed = Some(place);
+        self.flow.state.lock().arm(place);
         let entry = self.flow.what.entry(file).user_data(mark(place));
         // SAFETY: it points to no memory but the buffers, which are there until the flow has ended (BU3).
         unsafe { self.uring.ring.submit_now(&entry) } // FL4
@@ -81,17 +80,13 @@ impl Influx {
     pub(crate) fn poll_stop(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let waker = cx.waker().clone();
         let mut state = self.flow.state.lock();
-        let Some(place) = state.armed else { return Poll::Ready(()) };
-        if state.arrived.iter().any(|noted| matches!(noted, Noted::Over)) {
+        if !state.is_flowing() {
             return Poll::Ready(());
         }
-        let stop = !std::mem::replace(&mut state.stopping, true);
-        let before = state.waker.replace(waker);
+        let (before, stop) = (state.wait(waker), state.stop());
         drop(state);
         drop(before);
-        if stop {
-            self.stop(place);
-        }
+        stop.into_iter().for_each(|place| self.stop(place));
         Poll::Pending
     }
 
@@ -115,18 +110,13 @@ impl Influx {
 
 impl Drop for Influx {
     fn drop(&mut self) {
-        let mut state = self.flow.state.lock();
-        state.given_up = true;
-        let (arrived, waker) = (std::mem::take(&mut state.arrived), state.waker.take());
-        let place = state.armed.filter(|_| !state.stopping);
-        state.stopping = true;
-        drop(state);
-        drop(waker);
-        for noted in arrived {
+        let left = self.flow.state.lock().give_up();
+        drop(left.waker);
+        for noted in left.arrived {
             if let Noted::Bytes { buffer, len } = noted {
                 drop(Filled::new(self.uring.clone(), buffer, len));
             }
         }
-        place.into_iter().for_each(|place| self.stop(place));
+        left.stop.into_iter().for_each(|place| self.stop(place));
     }
 }
