@@ -1,9 +1,6 @@
 //! tokio's traits over our streams, and ours over tokio's, without a runtime of tokio.
 
-#[path = "../../../crates/ropewalk/tests/kit/mod.rs"]
-mod kit;
-
-use kit::{for_sockets, guarded};
+use crate::kit::{for_sockets, guarded};
 use ropewalk::compat::tokio::Compat;
 use ropewalk::net::{TcpListener, TcpStream, UnixStream};
 use ropewalk_compat_tests::pattern;

@@ -1,12 +1,9 @@
 //! TLS by rustls over our sockets, through futures-rustls, with a certificate made for the test.
 
-#[path = "../../../crates/ropewalk/tests/kit/mod.rs"]
-mod kit;
-
+use crate::kit::{for_sockets, guarded};
 use futures_rustls::pki_types::{PrivateKeyDer, ServerName};
 use futures_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
 use futures_rustls::{TlsAcceptor, TlsConnector, client, server};
-use kit::{for_sockets, guarded};
 use ropewalk::compat::hyper::Io;
 use ropewalk::io::{self, AsyncReadExt, AsyncWriteExt};
 use ropewalk::net::{TcpListener, TcpStream};

@@ -1,9 +1,6 @@
 //! curl as a client that is not ours.
 
-#[path = "../../../crates/ropewalk/tests/kit/mod.rs"]
-mod kit;
-
-use kit::{RuntimeKind, guarded};
+use crate::kit::{RuntimeKind, guarded};
 use ropewalk_compat_tests::{Protocol, pattern, start};
 use std::process::{Command, Stdio};
 

@@ -1,13 +1,10 @@
 //! hyper's clients against hyper's servers, both on Ropewalk.
 
-#[path = "../../../crates/ropewalk/tests/kit/mod.rs"]
-mod kit;
-
+use crate::kit::{Gate, RuntimeKind, for_sockets, guarded};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::service::service_fn;
 use hyper::{Request, server};
-use kit::{Gate, RuntimeKind, for_sockets, guarded};
 use ropewalk::compat::hyper::{Executor, Io, Timer};
 use ropewalk::net::{TcpListener, TcpStream, UnixStream};
 use ropewalk::{Runtime, io, task_group};
