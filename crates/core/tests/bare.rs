@@ -1,4 +1,5 @@
-//! What is there without any feature: no allocator, no operating system. `ci/test` runs it without features, too.
+//! What is there without any feature: no allocator, no operating system. `ci/test` runs it without features, too, so it is a program
+//! of its own.
 #![cfg(not(any(loom, shuttle)))]
 
 use ropewalk_core::block_on_simple;

@@ -1,5 +1,5 @@
 //! What a task costs in allocations: one for the task, and none for anything that is done with it afterwards. Locks allocate
-//! nothing, whoever waits.
+//! nothing, whoever waits. A program of its own: it has the allocator that counts.
 #![cfg(not(any(loom, shuttle)))]
 
 use ropewalk_core::channel::oneshot;

@@ -3,11 +3,6 @@
 //!
 //! `driver.rs` is the same for all; a subject says what may be started, what counts as held, and what must be true. The
 //! seed of a failure is in its message: `ROPEWALK_FUZZ_SEED=.. ROPEWALK_FUZZ_STEPS=..` repeat it and make it longer.
-#![cfg(not(any(loom, shuttle)))]
 
-#[path = "kit/account.rs"]
-mod account;
-#[path = "cancel_anywhere/driver.rs"]
 mod driver;
-#[path = "cancel_anywhere/locks.rs"]
 mod locks;

@@ -1,7 +1,7 @@
 //! `OnceCell`: made once, whoever gives up on the way.
 
-use crate::account::End;
-use crate::{Census, Citizen, Dice, account, poll_with, steps};
+use super::{Census, Citizen, Dice, poll_with, steps};
+use crate::account::{self, End};
 use ropewalk_core::sync::OnceCell;
 use std::cell::Cell;
 use std::future::{Future, poll_fn};

@@ -1,6 +1,7 @@
 //! `broadcast`: what each receiver gets, what it misses, and what is kept for whom.
 
-use crate::{Census, Citizen, Dice, account, poll_once, steps, wakes_all_who_wait};
+use super::{Census, Citizen, Dice, poll_once, steps, wakes_all_who_wait};
+use crate::account;
 use ropewalk_core::channel::broadcast::{Receiver, RecvError, Sender, TryRecvError, channel};
 use std::task::Poll;
 

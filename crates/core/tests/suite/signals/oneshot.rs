@@ -1,7 +1,7 @@
 //! `oneshot`: where the value is, and that it is somewhere.
 
+use super::{Census, Citizen, Counter, Dice, poll_with, steps};
 use crate::account::{self, End};
-use crate::{Census, Citizen, Counter, Dice, poll_with, steps};
 use ropewalk_core::channel::oneshot::{Receiver, RecvError, Sender, TryRecvError, channel};
 use std::pin::Pin;
 use std::task::{Poll, Waker};

@@ -4,17 +4,12 @@
 //! `channels.rs` plays longer games by the same rules with one handle of each side, and checks who is woken; here handles
 //! come and go, and the last one of a side ends the channel. The cases are the same in each run: `PROPTEST_RNG_SEED` tries
 //! others, `PROPTEST_CASES` more of them.
-#![cfg(not(any(loom, shuttle)))]
 
-#[path = "channels/rules.rs"]
-#[allow(dead_code)] // how many values there are is asked where it is checked who is woken
-mod rules;
-#[path = "channel_properties/world.rs"]
 mod world;
 
+use crate::channels::rules::Kind;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
-use rules::Kind;
 use world::World;
 
 /// Handles and futures are meant by a number, which is taken modulo how many there are.

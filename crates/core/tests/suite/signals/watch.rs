@@ -1,6 +1,7 @@
 //! `watch`: the latest value, and what each receiver has seen of it.
 
-use crate::{Census, Citizen, Dice, account, poll_once, steps, wakes_all_who_wait};
+use super::{Census, Citizen, Dice, poll_once, steps, wakes_all_who_wait};
+use crate::account;
 use ropewalk_core::channel::watch::{Receiver, RecvError, Sender, channel};
 use std::task::Poll;
 

@@ -1,7 +1,7 @@
 //! Plays random operations on a channel and checks each answer by the rules.
 
-use super::account::{self, End};
 use super::rules::{Kind, Rules, Sent};
+use crate::account::{self, End};
 use ropewalk_core::channel::{
     self, Permit, Receiver, Recv, RecvError, Reserve, Send, SendError, Sender, TryRecvError, TrySendError,
 };

@@ -1,7 +1,7 @@
 //! `Notify`: who is in line, who was chosen, whether a permit is stored.
 
+use super::{Counter, Dice, poll_with, steps};
 use crate::account::{self, End};
-use crate::{Counter, Dice, poll_with, steps};
 use ropewalk_core::block_on_simple;
 use ropewalk_core::sync::{Notified, Notify};
 use std::collections::VecDeque;

@@ -1,6 +1,6 @@
 //! The locks: at every step what is held is compatible, and in the end everything is free.
 
-use crate::driver::{Random, Subject, run};
+use super::driver::{Random, Subject, run};
 use ropewalk_core::sync::{
     Barrier, Condvar, MappedMutexGuard, Mutex, MutexGuard, OwnedMutexGuard, OwnedRwLockReadGuard,
     OwnedRwLockWriteGuard, OwnedSemaphorePermit, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore,

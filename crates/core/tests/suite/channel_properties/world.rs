@@ -1,7 +1,7 @@
 //! A channel with its handles and futures, the model beside it, and what became of the values.
 
-use crate::Op;
-use crate::rules::{Kind, Rules, Sent};
+use super::Op;
+use crate::channels::rules::{Kind, Rules, Sent};
 use ropewalk_core::channel::{self, Receiver, RecvError, Sender, TryRecvError, TrySendError};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};

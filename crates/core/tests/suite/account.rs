@@ -1,7 +1,5 @@
 //! What became of the futures of a fuzzer. `ci/fuzz` adds the lines up.
 
-#![allow(dead_code)] // each test file uses its part
-
 use std::cell::Cell;
 
 /// How a future ended.

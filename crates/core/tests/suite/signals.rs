@@ -1,23 +1,15 @@
 //! Signals against simple models, with futures polled, forgotten about and dropped at random: every value, turn and permit
 //! is accounted for after each step. Seeds are fixed, so a failure is found again; `SIGNALS_SEED` tries another one.
-#![cfg(not(any(loom, shuttle)))]
 
-#[path = "kit/account.rs"]
-mod account;
-#[path = "signals/broadcast.rs"]
 mod broadcast;
-#[path = "../src/kit/counter.rs"]
+#[path = "../../src/kit/counter.rs"]
 mod counter;
-#[path = "signals/notify.rs"]
 mod notify;
-#[path = "signals/once.rs"]
 mod once;
-#[path = "signals/oneshot.rs"]
 mod oneshot;
-#[path = "signals/watch.rs"]
 mod watch;
 
-use account::End;
+use crate::account::{self, End};
 use counter::Counter;
 use std::fmt::Debug;
 use std::future::Future;

@@ -1,15 +1,11 @@
 //! Channels against a simple model: random operations, futures dropped at any moment, and after each step everything
 //! accounted for: values, places, and who must have been woken. One thread, so that the model knows all; the races have
-//! model tests beside the code, and `ropewalk/tests/channels.rs` has the threads.
-#![cfg(not(any(loom, shuttle)))]
+//! model tests beside the code, and `ropewalk/tests/suite/channels.rs` has the threads.
 
-#[path = "kit/account.rs"]
-mod account;
-#[path = "channels/player.rs"]
 mod player;
-#[path = "channels/rules.rs"]
-mod rules;
+pub mod rules;
 
+use crate::account;
 use player::Player;
 use rules::{Kind, Rules};
 
