@@ -1,5 +1,5 @@
 //! Those who wait for each other are found and named, and nobody else is.
-#![cfg(feature = "deadlock_detection")]
+//! A program of its own: it is there with a feature only, and the hook it sets is for the whole process.
 
 mod kit;
 

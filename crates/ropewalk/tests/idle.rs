@@ -1,5 +1,5 @@
 //! An idle runtime is silent: for five seconds its workers make no voluntary context switch and use no CPU time, as the
-//! kernel counts them. One test in a process of its own, so that nothing else runs beside it.
+//! kernel counts them. One test in a program of its own, so that nothing else runs beside it.
 #![cfg(target_os = "linux")]
 
 use ropewalk::{Pool, Runtime, Wait, WorkerState, spawn, spawn_local, strand, yield_now};

@@ -1,30 +1,33 @@
-//! The suite of `net.rs` once more: its two ends are in two network namespaces, and packets between them wait and get lost.
+//! The suite of `system/net.rs` once more: its two ends are in two network namespaces, and packets between them wait and get lost.
 //! It needs the right to make namespaces (root), and `ip`, `tc` and `nft`; else it says what is missing and is skipped.
+//! A program of its own: what a process has one of, as the default runtime, must not be made by a thread that is elsewhere.
 #![cfg(target_os = "linux")]
 
-#[path = "net/attack.rs"]
+#[path = "system/net/attack.rs"]
 mod attack;
-#[path = "net/basics.rs"]
+#[path = "system/net/basics.rs"]
 mod basics;
-#[path = "net/cancel.rs"]
+#[path = "system/net/cancel.rs"]
 mod cancel;
 #[path = "kit/mod.rs"]
 mod common;
-#[path = "net/connecting.rs"]
+#[path = "system/net/connecting.rs"]
 mod connecting;
-#[path = "net/datagrams.rs"]
+#[path = "system/net/datagrams.rs"]
 mod datagrams;
-#[path = "net/ends.rs"]
+#[path = "system/net/ends.rs"]
 mod ends;
-#[path = "net/kit.rs"]
+#[path = "system/net/kit.rs"]
 mod kit;
-#[path = "net/apart.rs"]
+#[path = "kit/limits.rs"]
+mod limits;
+#[path = "system/net/apart.rs"]
 mod link;
-#[path = "net/lossy.rs"]
+#[path = "system/net/lossy.rs"]
 mod lossy;
-#[path = "net/namespaces.rs"]
+#[path = "system/net/namespaces.rs"]
 mod namespaces;
-#[path = "net/pressure.rs"]
+#[path = "system/net/pressure.rs"]
 mod pressure;
-#[path = "net/proxy.rs"]
+#[path = "system/net/proxy.rs"]
 mod proxy;

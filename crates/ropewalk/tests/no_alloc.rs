@@ -1,7 +1,7 @@
 //! What the runtime does not allocate for: wakers, also by the thousand; joins; spawns that find memory left by others.
 //!
 //! Every allocation of an enlisted thread is counted: the runtime's workers enlist when they start, so what a worker does
-//! between two polls counts as well.
+//! between two polls counts as well. A program of its own: it has the allocator that counts.
 
 #![allow(clippy::waker_clone_wake)] // waking by value is what is measured
 

@@ -1,5 +1,6 @@
 //! Signals of the operating system, sent for real. Each test of this process has a signal of its own; what is about the
 //! default action happens in processes of its own.
+//! A program of its own: handlers of signals are for the whole process.
 #![cfg(all(unix, not(tsan)))] // TSan holds signals back until the thread calls libc, which one asleep on a futex does not
 
 mod kit;

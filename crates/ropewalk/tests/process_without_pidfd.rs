@@ -1,9 +1,12 @@
-//! The same suite on a kernel that knows no pidfd: a filter answers `pidfd_open` as such a kernel does.
+//! The suite of `system/process.rs` on a kernel that knows no pidfd: a filter answers `pidfd_open` as such a kernel does.
+//! A program of its own: the filter is for the whole process, and so is the handler of SIGCHLD.
 #![cfg(all(target_os = "linux", not(tsan)))] // SIGCHLD: see os_signals.rs
 
 mod kit;
+#[path = "kit/limits.rs"]
+mod limits;
 
-#[path = "process/suite.rs"]
+#[path = "system/process/suite.rs"]
 mod suite;
 
 use std::sync::Once;

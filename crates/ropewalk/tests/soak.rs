@@ -2,7 +2,7 @@
 //! cancelled, every future, output and panic is dropped once, and not a byte is left when the runtime is gone.
 //!
 //! Each test runs in a process of its own, so that the allocator counts nothing else. `ROPEWALK_SOAK_SECONDS` says how
-//! long the stress goes on (12).
+//! long the stress goes on (12). A program of its own: it has that allocator.
 
 #[path = "soak/closing.rs"]
 mod closing;

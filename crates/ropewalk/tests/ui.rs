@@ -1,4 +1,4 @@
-//! What must not compile does not, and the compiler says why.
+//! What must not compile does not, and the compiler says why. A program of its own: it builds others, and sanitizers skip it.
 
 use std::process::Command;
 

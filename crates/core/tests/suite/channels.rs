@@ -1,6 +1,6 @@
 //! Channels against a simple model: random operations, futures dropped at any moment, and after each step everything
 //! accounted for: values, places, and who must have been woken. One thread, so that the model knows all; the races have
-//! model tests beside the code, and `ropewalk/tests/suite/channels.rs` has the threads.
+//! model tests beside the code, and `ropewalk/tests/sync/channels.rs` has the threads.
 
 mod player;
 pub mod rules;

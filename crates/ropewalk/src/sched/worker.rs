@@ -1,7 +1,7 @@
 //! A worker: the policy of the scheduler in [`Worker::find_next`], and what it does when there is nothing to do.
 //!
 //! Order of service, and so the bound on waiting, in polls of the worker that has the task (asserted in
-//! `tests/starvation.rs`). Let `L` = [`LIFO_STREAK`], `G` = `global_queue_interval`, `C` = the ring's capacity, and
+//! `tests/tasks/starvation.rs`). Let `L` = [`LIFO_STREAK`], `G` = `global_queue_interval`, `C` = the ring's capacity, and
 //! `R(p) = t + ⌈t / (G − 1)⌉` with `t = (p + 1)·(L + 1)`: one turn in `L + 1` is not the LIFO slot's, and of `G` polls at
 //! most one goes to the outside.
 //!

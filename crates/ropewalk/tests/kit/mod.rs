@@ -1,7 +1,7 @@
 //! What the integration tests share: the kinds of runtimes, a gate, a leak probe, waiting with a deadline, a watchdog and
 //! child processes.
 
-#![allow(dead_code)] // each test file uses its part
+#![allow(dead_code)] // each program uses its part
 
 #[cfg(unix)]
 use ropewalk::driver::IoDriverKind;
@@ -316,7 +316,7 @@ pub fn is_child() -> bool {
     std::env::var_os(CHILD).is_some()
 }
 
-/// Runs one test of this file in a process of its own, with everything it prints.
+/// Runs one test of this program, by its whole name, in a process of its own, with everything it prints.
 pub fn run_as_child(test: &str, prepare: impl FnOnce(&mut Command)) -> Output {
     run(Command::new(std::env::current_exe().unwrap()), test, prepare)
 }
@@ -335,7 +335,11 @@ fn run(mut command: Command, test: &str, prepare: impl FnOnce(&mut Command)) -> 
     let options = std::env::var("ASAN_OPTIONS").unwrap_or_default();
     command.env("ASAN_OPTIONS", format!("{options}:detect_leaks=0"));
     prepare(&mut command);
-    command.output().unwrap()
+    let output = command.output().unwrap();
+    // One that is not there succeeds.
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(!said.contains("running 0 tests"), "there is no test {test}");
+    output
 }
 
 /// What a child wrote to standard error.
