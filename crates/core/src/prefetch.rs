@@ -2,11 +2,26 @@
 //!
 //! Hints only: any address will do, and where there is no such instruction nothing happens.
 
+#[cfg(feature = "alloc")]
+const LINE: usize = 64;
+
 /// Asks for the header of a task that is about to run, or to be made, at `address`.
 #[cfg(feature = "alloc")]
 #[inline(always)]
 pub fn task<T>(address: *const T) {
     bytes(address, size_of::<crate::task::Header>());
+}
+
+/// Asks for what a task of `size` bytes at `address`, whose header is there, touches when it goes on, if it is a large one: where
+/// its future is, is at the ends; buffers are between them.
+#[cfg(feature = "alloc")]
+#[inline(always)]
+pub(crate) fn ends<T>(address: *const T, size: usize) {
+    if size > 2 * LINE {
+        to_write(address.wrapping_byte_add(LINE));
+        to_write(address.wrapping_byte_add(size - 1 - LINE));
+        to_write(address.wrapping_byte_add(size - 1));
+    }
 }
 
 /// Asks for `count` bytes at `address`, at most a cache line of them.

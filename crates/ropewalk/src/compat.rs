@@ -87,6 +87,7 @@ pub mod hyper;
 pub mod tokio;
 
 use crate::drive::io::{Direction, Moored, Stream, UpTo};
+use rustix::net::{RecvFlags, recv};
 use std::io;
 use std::mem::MaybeUninit;
 use std::task::{Context, Poll, ready};
@@ -95,7 +96,7 @@ impl<S: Stream> Moored<S> {
     /// Reads into memory that holds nothing yet, and says how much of it does now.
     fn poll_fill(&self, cx: &mut Context<'_>, buffer: &mut [MaybeUninit<u8>]) -> Poll<io::Result<usize>> {
         let most = S::reads(UpTo::bytes(buffer.len()));
-        let read = || Ok(rustix::io::read(self.file(), &mut *buffer)?.0.len());
+        let read = || Ok(recv(self.file(), &mut *buffer, RecvFlags::empty())?.0.0.len());
         let count = ready!(self.poll_move(cx, Direction::Read, most, read))?;
         Poll::Ready(Ok(count))
     }

@@ -15,6 +15,7 @@ use super::state::{Dropped, HandleGone, Snapshot, State, Woken};
 use super::{Body, Host, Ran, Runnable, TaskId, TaskRef, owed, waker};
 use crate::blocked::Reason;
 use crate::deadlock::WakerCount;
+use crate::prefetch;
 use crate::prim::UnsafeCell;
 use alloc::boxed::Box;
 use core::alloc::Layout;
@@ -58,6 +59,8 @@ pub(super) struct Vtable {
     /// Whether the task that runs on this thread must not wait for this one; see [`Host::refuses_wait`].
     pub(super) refuses_wait: unsafe fn(NonNull<Header>) -> bool,
     pub(super) name: unsafe fn(NonNull<Header>) -> Option<NonNull<str>>,
+    /// Bytes of the cell.
+    pub(super) size: usize,
     pub(super) extra: usize,
     pub(super) kind: u8,
     pub(super) reason: Reason,
@@ -99,6 +102,7 @@ impl<B: Body, H: Host> Cell<B, H> {
         dropped: dropped::<B, H>,
         refuses_wait: |task| H::refuses_wait(task),
         name: name::<B, H>,
+        size: size_of::<Self>(),
         extra: core::mem::offset_of!(Self, extra),
         kind: H::KIND,
         reason: H::REASON,
@@ -389,7 +393,11 @@ unsafe fn wake_by_val<H: Host>(header: NonNull<Header>) {
         return;
     }
     match state.wake_and_drop() {
-        Woken::Submit => H::schedule(Runnable(header)),
+        Woken::Submit => {
+            // SAFETY: the `Runnable` keeps the cell alive.
+            prefetch::ends(header.as_ptr(), unsafe { header.as_ref() }.vtable.size);
+            H::schedule(Runnable(header));
+        }
         Woken::Nothing => {}
         // SAFETY: T3: ours was the last reference.
         Woken::Free => unsafe { (header.as_ref().vtable.dropped)(header, Dropped::Free) },

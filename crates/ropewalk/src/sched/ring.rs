@@ -162,7 +162,9 @@ impl<T: Entry> Producer<T> {
         let mut head = self.head_seen.get();
         while head != self.tail.get() {
             let raw = self.ring.slot(head).load(Relaxed);
-            prefetch::task(self.ring.slot(head + AHEAD).load(Relaxed));
+            if head + AHEAD < self.tail.get() {
+                prefetch::task(self.ring.slot(head + AHEAD).load(Relaxed));
+            }
             match self.advance(head, head + 1) {
                 // SAFETY: `head` was moved past that slot; in between it was not written, as only this thread could.
                 Ok(()) => return Some(unsafe { Ring::entry(raw) }),

@@ -46,6 +46,8 @@ fn ctrl_c_is_received_instead_of_ending_the_process() {
 #[test]
 fn when_the_last_listener_is_gone_the_default_is_back() {
     let by = ended_by("actions::when_the_last_listener_is_gone_the_default_is_back", || {
+        // SAFETY: it takes nothing but the default action, which a program in the background may not have inherited.
+        unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
         let (pressed, kept) = (ctrl_c(), signal(SignalKind::interrupt()).unwrap());
         drop(pressed);
         send(SignalKind::interrupt()); // somebody listens

@@ -109,6 +109,46 @@ fn nap(stay: Duration) -> Duration {
     (stay / 16).clamp(SHORTEST_NAP, LONGEST_NAP)
 }
 
+/// A thread that waits for its turn when it wakes up, until this is dropped. Others do not: they take the core of whoever runs
+/// there, which is then late by as long as a look takes, with all it has to do.
+struct Modest {
+    #[cfg(target_os = "linux")]
+    was_normal: bool,
+}
+
+#[cfg(target_os = "linux")]
+impl Modest {
+    /// This thread, if it is one like most.
+    fn now() -> Self {
+        // SAFETY: the call asks for a number; 0 is the calling thread.
+        let is_normal = unsafe { libc::sched_getscheduler(0) } == libc::SCHED_OTHER;
+        Self { was_normal: is_normal && set_policy(libc::SCHED_BATCH) }
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Modest {
+    fn drop(&mut self) {
+        if self.was_normal {
+            set_policy(libc::SCHED_OTHER); // nobody needs a right to do that
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn set_policy(policy: libc::c_int) -> bool {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the call reads one `sched_param`; 0 is the calling thread.
+    unsafe { libc::sched_setscheduler(0, policy, &parameters) == 0 }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl Modest {
+    fn now() -> Self {
+        Self {}
+    }
+}
+
 /// What a worker knows about its core.
 #[derive(Debug, Default)]
 pub(crate) struct Cores {
@@ -168,6 +208,7 @@ impl Worker {
 
     /// In naps, until then or until it is needed.
     fn stay_away(&self, until: Instant, nap: Duration) {
+        let _modest = Modest::now();
         let peers = self.peers.borrow();
         let mut before = [0; u64::BITS as usize]; // among more workers none stands aside
         for (before, (peer, _)) in before.iter_mut().zip(&*peers) {
@@ -239,6 +280,20 @@ mod tests {
             "what was before does not count"
         );
         assert!(!at(1_000, 1_000).lacked_a_core(at(0, 0)), "too little to tell");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn who_is_modest_for_a_while_is_as_before_afterwards() {
+        // SAFETY: as in `Modest::now`.
+        let policy = || unsafe { libc::sched_getscheduler(0) };
+        for before in [libc::SCHED_OTHER, libc::SCHED_BATCH] {
+            assert!(set_policy(before));
+            let modest = Modest::now();
+            assert_eq!(policy(), libc::SCHED_BATCH);
+            drop(modest);
+            assert_eq!(policy(), before);
+        }
     }
 
     #[test]
