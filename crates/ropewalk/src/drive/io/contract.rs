@@ -409,7 +409,11 @@ mod tests {
         for ready in (0..64).map(Ready) {
             let asked = [Interest::READABLE, Interest::WRITABLE, Interest::PRIORITY];
             let satisfied = asked.map(|interest| ready.satisfies(interest));
-            assert_eq!(satisfied, [ready.is_readable(), ready.is_writable(), ready.is_priority()], "{ready:?}");
+            assert_eq!(
+                satisfied,
+                [ready.is_readable(), ready.is_writable(), ready.is_priority()],
+                "{ready:?}"
+            );
             assert_eq!(asked.map(|interest| ready.answers() & interest.bits() != 0), satisfied, "{ready:?}");
             assert_eq!(ready.answers() & !Interest::ALL.bits(), 0, "{ready:?}");
         }

@@ -207,12 +207,7 @@ impl<T: AsFd> Moored<T> {
     }
 
     #[inline]
-    fn poll_look(
-        &self,
-        readiness: &Readiness,
-        cx: &mut Context<'_>,
-        direction: Direction,
-    ) -> Poll<Snapshot> {
+    fn poll_look(&self, readiness: &Readiness, cx: &mut Context<'_>, direction: Direction) -> Poll<Snapshot> {
         let seen = readiness.poll(cx, Who::slot(direction));
         if seen.is_pending() {
             self.note(direction.interest());
