@@ -5,8 +5,9 @@
 //! on later, and every task that moved has left its caches behind. The kernel knows: it counts how long each thread ran, and
 //! how long it could have run and there was no core. After every [`THEFTS`] thefts, but not more often than every
 //! [`WINDOW`], a worker looks at both. If it waited for more than one part in [`SHARE`] of the time in which it wanted to run,
-//! it stands aside: for [`FIRST`], and twice as long whenever that happens to a worker of the pool again within [`MEMORY`], up to
-//! [`LONGEST`], or [`BLIND`] where it could not see that cores have become free.
+//! it stands aside: for [`FIRST`], and twice as long each time that it happens to a worker of the pool, up to [`LONGEST`], or
+//! [`BLIND`] where it could not see that cores have become free. That is forgotten by half every [`HALF_LIFE`]: loads come and go, and
+//! a machine that had no core for it a moment ago has none when the next burst comes.
 //!
 //! What keeps it from doing harm, beside what `crowd.rs` says:
 //!
@@ -28,7 +29,7 @@ const WINDOW: Duration = Duration::from_millis(1);
 const SHARE: u64 = 8;
 const FIRST: Duration = Duration::from_millis(4);
 const LONGEST: Duration = Duration::from_millis(1024);
-const MEMORY: Duration = Duration::from_secs(4);
+const HALF_LIFE: Duration = Duration::from_secs(8);
 const BLIND: Duration = Duration::from_millis(128);
 const FREE: u32 = 6;
 const SHORTEST_NAP: Duration = Duration::from_millis(2);
@@ -98,8 +99,10 @@ pub(crate) struct Stay {
 impl Stay {
     /// How long the next one should be, if it begins now.
     fn after(last: Option<Self>, now: Instant, longest: Duration) -> Duration {
-        let soon = last.filter(|last| now.saturating_duration_since(last.until) < MEMORY);
-        soon.map_or(FIRST, |last| (2 * last.took).min(longest))
+        let Some(last) = last else { return FIRST };
+        let halvings = now.saturating_duration_since(last.until).as_secs() / HALF_LIFE.as_secs();
+        let remembered = last.took / 1_u32.checked_shl(halvings as u32).unwrap_or(u32::MAX);
+        (2 * remembered).clamp(FIRST, longest)
     }
 }
 
@@ -304,7 +307,9 @@ mod tests {
         assert_eq!(Stay::after(last(FIRST), now + FIRST, LONGEST), 2 * FIRST);
         assert_eq!(Stay::after(last(LONGEST), now + FIRST, LONGEST), LONGEST);
         assert_eq!(Stay::after(last(BLIND), now + FIRST, BLIND), BLIND);
-        assert_eq!(Stay::after(last(LONGEST), now + MEMORY, LONGEST), FIRST);
+        assert_eq!(Stay::after(last(LONGEST), now + HALF_LIFE, LONGEST), LONGEST);
+        assert_eq!(Stay::after(last(LONGEST), now + 3 * HALF_LIFE, LONGEST), LONGEST / 4);
+        assert_eq!(Stay::after(last(LONGEST), now + 100 * HALF_LIFE, LONGEST), FIRST);
         assert_eq!([FIRST, 16 * FIRST, LONGEST].map(nap), [SHORTEST_NAP, 2 * SHORTEST_NAP, LONGEST_NAP]);
     }
 }
