@@ -394,9 +394,10 @@ unsafe fn wake_by_val<H: Host>(header: NonNull<Header>) {
     }
     match state.wake_and_drop() {
         Woken::Submit => {
+            let woken = Runnable(header);
             // SAFETY: the `Runnable` keeps the cell alive.
             prefetch::ends(header.as_ptr(), unsafe { header.as_ref() }.vtable.size);
-            H::schedule(Runnable(header));
+            H::schedule(woken);
         }
         Woken::Nothing => {}
         // SAFETY: T3: ours was the last reference.

@@ -225,8 +225,8 @@ fn model_wake_moves_the_task_to_another_thread() {
 // + `(Woken::Nothing, Some(now.0 | SCHEDULED)),`
 //
 // mutation: wake-by-value-submits-nothing
-// - in crates/core/src/task/raw.rs: `Woken::Submit => H::schedule(Runnable(header)),`
-// + `Woken::Submit => core::mem::forget(Runnable(header)),`
+// - in crates/core/src/task/raw.rs: `H::schedule(woken);`
+// + `core::mem::forget(woken);`
 //
 // mutation: idle-without-references-is-alive
 // - in crates/core/src/task/raw.rs: `if !H::FINDS_TASKS && before.refs() == 0 {`

@@ -98,6 +98,7 @@ impl UpTo {
     }
 
     /// As many of these buffers as one call may move.
+    #[cfg(all(target_os = "linux", not(tsan)))]
     #[inline]
     pub(crate) fn buffers_at_once<'a, 'b>(buffers: &'a [IoSlice<'b>]) -> &'a [IoSlice<'b>] {
         &buffers[..buffers.len().min(MOST_BUFFERS)]
