@@ -12,8 +12,8 @@ pub fn task<T>(address: *const T) {
     bytes(address, size_of::<crate::task::Header>());
 }
 
-/// Asks for what a task of `size` bytes at `address`, whose header is there, touches when it goes on, if it is a large one: where
-/// its future is, is at the ends; buffers are between them.
+/// Asks for what a large task of `size` bytes at `address` touches first when it goes on: its ends. Its header is there already,
+/// and what is between them is mostly buffers.
 #[cfg(feature = "alloc")]
 #[inline(always)]
 pub(crate) fn ends<T>(address: *const T, size: usize) {

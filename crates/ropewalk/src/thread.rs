@@ -36,6 +36,7 @@ pub use lock::{Condvar, Mutex, MutexGuard};
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use scope::{Scope, scope};
 pub use semaphore::{Permit, Semaphore};
+pub(crate) use settings::set_class;
 pub use settings::{Class, SettingError};
 pub use std::thread::ThreadId;
 

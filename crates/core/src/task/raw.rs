@@ -395,7 +395,7 @@ unsafe fn wake_by_val<H: Host>(header: NonNull<Header>) {
     match state.wake_and_drop() {
         Woken::Submit => {
             let woken = Runnable(header);
-            // SAFETY: the `Runnable` keeps the cell alive.
+            // SAFETY: the `Runnable` is ours and not run, so the task is not complete, and the cell stays (T1, T3).
             prefetch::ends(header.as_ptr(), unsafe { header.as_ref() }.vtable.size);
             H::schedule(woken);
         }

@@ -51,6 +51,10 @@ fn send_all<S: Stream>(socket: &S, buffers: &[IoSlice<'_>]) -> io::Result<usize>
 /// All that is in the buffers, if there is room for it.
 #[cfg(all(target_os = "linux", not(tsan)))]
 fn put_together<'a>(buffers: &[IoSlice<'_>], room: &'a mut [MaybeUninit<u8>]) -> Option<&'a [u8]> {
+    let all = buffers.iter().fold(0_usize, |all, buffer| all.saturating_add(buffer.len()));
+    if all > room.len() {
+        return None; // before anything is copied in vain
+    }
     let mut end = 0;
     for buffer in buffers {
         let begin = end;

@@ -13,6 +13,8 @@ use elsewhere as system;
 #[cfg(target_os = "linux")]
 use linux as system;
 
+pub(crate) use system::set_class;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;

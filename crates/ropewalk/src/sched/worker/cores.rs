@@ -20,6 +20,7 @@
 
 use super::Worker;
 use crate::sched::park::WorkerState;
+use crate::thread::{Class, set_class};
 use std::cell::Cell;
 use std::ffi::CStr;
 use std::time::{Duration, Instant};
@@ -115,40 +116,34 @@ fn nap(stay: Duration) -> Duration {
 /// A thread that waits for its turn when it wakes up, until this is dropped. Others do not: they take the core of whoever runs
 /// there, which is then late by as long as a look takes, with all it has to do.
 struct Modest {
-    #[cfg(target_os = "linux")]
     was_normal: bool,
 }
 
-#[cfg(target_os = "linux")]
 impl Modest {
     /// This thread, if it is one like most.
     fn now() -> Self {
-        // SAFETY: the call asks for a number; 0 is the calling thread.
-        let is_normal = unsafe { libc::sched_getscheduler(0) } == libc::SCHED_OTHER;
-        Self { was_normal: is_normal && set_policy(libc::SCHED_BATCH) }
+        Self { was_normal: is_normal() && set_class(Class::Batch).is_ok() }
     }
 }
 
-#[cfg(target_os = "linux")]
 impl Drop for Modest {
     fn drop(&mut self) {
         if self.was_normal {
-            set_policy(libc::SCHED_OTHER); // nobody needs a right to do that
+            let _nobody_needs_a_right = set_class(Class::Normal);
         }
     }
 }
 
-#[cfg(target_os = "linux")]
-fn set_policy(policy: libc::c_int) -> bool {
-    let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the call reads one `sched_param`; 0 is the calling thread.
-    unsafe { libc::sched_setscheduler(0, policy, &parameters) == 0 }
-}
-
-#[cfg(not(target_os = "linux"))]
-impl Modest {
-    fn now() -> Self {
-        Self {}
+/// Whether this thread is scheduled as most are.
+fn is_normal() -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        // SAFETY: the call asks for a number; 0 is the calling thread.
+        unsafe { libc::sched_getscheduler(0) == libc::SCHED_OTHER }
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        false
     }
 }
 
@@ -288,10 +283,10 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn who_is_modest_for_a_while_is_as_before_afterwards() {
-        // SAFETY: as in `Modest::now`.
+        // SAFETY: as in `is_normal`.
         let policy = || unsafe { libc::sched_getscheduler(0) };
-        for before in [libc::SCHED_OTHER, libc::SCHED_BATCH] {
-            assert!(set_policy(before));
+        for (class, before) in [(Class::Normal, libc::SCHED_OTHER), (Class::Batch, libc::SCHED_BATCH)] {
+            set_class(class).unwrap();
             let modest = Modest::now();
             assert_eq!(policy(), libc::SCHED_BATCH);
             drop(modest);

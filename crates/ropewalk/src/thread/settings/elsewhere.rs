@@ -12,7 +12,7 @@ pub(super) fn set_nice(nice: i32) -> Result<(), SettingError> {
     refuse("nice", nice.to_string())
 }
 
-pub(super) fn set_class(class: Class) -> Result<(), SettingError> {
+pub(crate) fn set_class(class: Class) -> Result<(), SettingError> {
     refuse("class", format!("{class:?}"))
 }
 

@@ -47,7 +47,7 @@ pub(super) fn set_nice(nice: i32) -> Result<(), SettingError> {
     })
 }
 
-pub(super) fn set_class(class: Class) -> Result<(), SettingError> {
+pub(crate) fn set_class(class: Class) -> Result<(), SettingError> {
     let (policy, priority) = match class {
         Class::Normal => (libc::SCHED_OTHER, 0),
         Class::Fifo(priority) => (libc::SCHED_FIFO, priority),
