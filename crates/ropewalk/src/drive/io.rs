@@ -40,6 +40,7 @@ mod waiting;
 
 pub use contract::{Event, Events, Interest, IoDriver, IoDriverKind, IoSource, Ready, Token};
 pub(crate) use extent::{Part, Stream, UpTo};
+pub(crate) use operation::{Inward, Outward};
 pub(crate) use readiness::Direction;
 pub(crate) use registration::Moored;
 pub(crate) use spare::Spare;

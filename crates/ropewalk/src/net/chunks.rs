@@ -161,7 +161,7 @@ struct Pieces {
 impl Pieces {
     fn new<F: Stream>(io: &Moored<F>) -> Self {
         #[cfg(target_os = "linux")]
-        return Self { influx: io.uring().and_then(|uring| Influx::new(uring, What::Bytes)) };
+        return Self { influx: io.uring().and_then(|uring| Influx::new(&uring, What::Bytes)) };
         #[cfg(not(target_os = "linux"))]
         {
             let _ = io;

@@ -50,7 +50,7 @@ macro_rules! accepts_ahead {
             pub fn into_incoming(self) -> IntoIncoming<Self> {
                 IntoIncoming {
                     #[cfg(target_os = "linux")]
-                    influx: self.io.uring().and_then(|uring| Influx::new(uring, What::Connections)),
+                    influx: self.io.uring().and_then(|uring| Influx::new(&uring, What::Connections)),
                     listener: self,
                 }
             }

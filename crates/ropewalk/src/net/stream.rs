@@ -3,7 +3,7 @@
 //! An operation is tried at once and waits only if it would block. If it moves fewer bytes than it could have, the stream may be
 //! used up, and the next one waits without trying (`drive/io/extent.rs`).
 
-use crate::drive::io::{Direction, Moored, Part, Stream, UpTo};
+use crate::drive::io::{Direction, Inward, Moored, Outward, Part, Stream, UpTo};
 use std::future::Future;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 #[cfg(all(target_os = "linux", not(tsan)))]
@@ -103,7 +103,7 @@ where
 {
     pub(crate) fn read(&self, buffer: &mut [u8]) -> impl Future<Output = io::Result<usize>> {
         let most = S::reads(UpTo::bytes(buffer.len()));
-        self.transfer(Direction::Read, most, move |file| receive(file, buffer))
+        self.transfer(Inward, most, move |file| receive(file, buffer))
     }
 
     pub(crate) fn read_vectored(
@@ -111,7 +111,7 @@ where
         buffers: &mut [IoSliceMut<'_>],
     ) -> impl Future<Output = io::Result<usize>> {
         let most = S::reads(UpTo::room(buffers));
-        self.transfer(Direction::Read, most, move |file| receive_all(file, buffers))
+        self.transfer(Inward, most, move |file| receive_all(file, buffers))
     }
 
     pub(crate) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -143,16 +143,16 @@ where
 {
     pub(crate) fn write(&self, bytes: &[u8]) -> impl Future<Output = io::Result<usize>> {
         let most = UpTo::bytes(bytes.len());
-        self.transfer(Direction::Write, most, move |file| send(file, bytes))
+        self.transfer(Outward, most, move |file| send(file, bytes))
     }
 
     pub(crate) fn write_vectored(&self, buffers: &[IoSlice<'_>]) -> impl Future<Output = io::Result<usize>> {
         let most = UpTo::all(buffers);
-        self.transfer(Direction::Write, most, move |file| send_all(file, buffers))
+        self.transfer(Outward, most, move |file| send_all(file, buffers))
     }
 
     pub(crate) fn write_all(&self, mut bytes: &[u8]) -> impl Future<Output = io::Result<()>> {
-        self.transfer_all(Direction::Write, move |file| {
+        self.transfer_all(Outward, move |file| {
             let part = UpTo::at_once(bytes);
             let count = if part.is_empty() { 0 } else { send(file, part)? };
             bytes = &bytes[count..];

@@ -16,30 +16,70 @@ use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+/// What an operation waits for. Most of them are known when they are compiled, and then so is what follows from it.
+pub(crate) trait Aim: Copy {
+    fn interest(self) -> Interest;
+}
+
+/// Towards us: reading.
+#[derive(Clone, Copy)]
+pub(crate) struct Inward;
+
+/// Away from us: writing.
+#[derive(Clone, Copy)]
+pub(crate) struct Outward;
+
+impl Aim for Inward {
+    #[inline]
+    fn interest(self) -> Interest {
+        Interest::READABLE
+    }
+}
+
+impl Aim for Outward {
+    #[inline]
+    fn interest(self) -> Interest {
+        Interest::WRITABLE
+    }
+}
+
+impl Aim for Interest {
+    #[inline]
+    fn interest(self) -> Interest {
+        self
+    }
+}
+
 /// An operation that is tried until it does not block. Written by hand because it is what most tasks of a server consist of.
 /// When it is done, it can be polled for another one.
 #[repr(align(8))] // for its name
-pub(super) struct Operation<'a, T: AsFd, F, E> {
+pub(super) struct Operation<'a, T: AsFd, F, E, A: Aim> {
     io: &'a Moored<T>,
     operation: F,
     extent: E,
-    interest: Interest,
+    aim: A,
     /// It may be in the list of those who wait.
     waits: bool,
     _pinned: PhantomPinned,
 }
 
-impl<'a, T: AsFd, F, E> Operation<'a, T, F, E> {
-    pub(super) fn new(io: &'a Moored<T>, interest: Interest, extent: E, operation: F) -> Self {
-        Self { io, operation, extent, interest, waits: false, _pinned: PhantomPinned }
+impl<'a, T: AsFd, F, E, A: Aim> Operation<'a, T, F, E, A> {
+    pub(super) fn new(io: &'a Moored<T>, aim: A, extent: E, operation: F) -> Self {
+        Self { io, operation, extent, aim, waits: false, _pinned: PhantomPinned }
     }
 
     fn who(&self) -> Who {
-        Who::at(self, self.interest)
+        Who::at(self, self.aim.interest())
+    }
+
+    /// Apart from `drop`, which mostly has nothing to do.
+    #[inline(never)]
+    fn give_up(&self) {
+        self.io.slot().readiness.forget(self.who());
     }
 }
 
-impl<R, T: AsFd, F, E> Future for Operation<'_, T, F, E>
+impl<R, T: AsFd, F, E, A: Aim> Future for Operation<'_, T, F, E, A>
 where
     F: FnMut(&T, Snapshot) -> io::Result<R>,
     E: Extent<R>,
@@ -50,17 +90,17 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // SAFETY: it is not moved out of here (I2).
         let this = unsafe { self.get_unchecked_mut() };
-        let (io, interest) = (this.io, this.interest);
+        let (io, interest) = (this.io, this.aim.interest());
         if let Some(nothing) = this.extent.is_nothing() {
             return Poll::Ready(Ok(nothing));
         }
         ready!(poll_proceed(cx)); // who finds everything ready lets others run, too
-        let (readiness, mut turns) = (io.readiness(), 0);
+        let (slot, mut turns) = (io.slot(), 0);
         loop {
-            let mut seen = readiness.look();
+            let mut seen = slot.readiness.look();
             if !seen.settles(interest) {
                 this.waits = true;
-                match readiness.wait(cx, this.who()) {
+                match slot.readiness.wait(cx, this.who()) {
                     Poll::Ready(now) => seen = now,
                     Poll::Pending => {
                         io.note(interest);
@@ -71,7 +111,7 @@ where
             this.waits &= seen.is_awaited(interest); // E7
             ready!(poll_go_on(&mut turns, cx));
             let operation = &mut || (this.operation)(io.file(), seen);
-            let attempt = io.attempt(readiness, seen, interest, this.extent, operation);
+            let attempt = io.attempt(slot, seen, interest, this.extent, operation);
             if let Some(done) = attempt.transpose() {
                 return Poll::Ready(done);
             }
@@ -79,11 +119,11 @@ where
     }
 }
 
-impl<T: AsFd, F, E> Drop for Operation<'_, T, F, E> {
+impl<T: AsFd, F, E, A: Aim> Drop for Operation<'_, T, F, E, A> {
     #[inline]
     fn drop(&mut self) {
         if self.waits {
-            self.io.readiness().forget(self.who());
+            self.give_up();
         }
     }
 }

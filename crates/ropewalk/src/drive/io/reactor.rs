@@ -7,8 +7,7 @@
 //!   sees the other.
 
 use super::contract::{Events, Interest, IoDriver, IoSource, Ready, Token};
-use super::readiness::Readiness;
-use super::registry::Registry;
+use super::registry::{Manner, Place, Registry};
 use super::spare::{Spare, Spares};
 #[cfg(target_os = "linux")]
 use super::uring::Uring;
@@ -28,8 +27,6 @@ pub(crate) struct Reactor {
     /// The driver again, if files are read and written through it.
     #[cfg(target_os = "linux")]
     files: Option<Arc<Uring>>,
-    needs_rearm: bool,
-    pub(super) short_is_empty: bool,
     registry: Registry,
     spares: Arc<Spares>,
     harvest: Lock<Events>,
@@ -45,12 +42,13 @@ pub(crate) struct Reactor {
 impl Reactor {
     pub(super) fn new(driver: Box<dyn IoDriver>) -> Self {
         Self {
-            needs_rearm: driver.needs_rearm(),
-            short_is_empty: driver.short_is_empty(),
+            registry: Registry::new(Manner {
+                needs_rearm: driver.needs_rearm(),
+                short_is_empty: driver.short_is_empty(),
+            }),
             driver,
             #[cfg(target_os = "linux")]
             files: None,
-            registry: Registry::new(),
             spares: Spares::new(),
             harvest: Lock::new(Events::new()),
             full: AtomicBool::new(false),
@@ -81,12 +79,13 @@ impl Reactor {
 
     /// `begins` is called by whoever finds that nothing was watched, whether or not its own file is: others may count on it.
     pub(super) fn register(
-        &self,
+        self: &Arc<Self>,
         source: IoSource<'_>,
         interest: Interest,
         begins: impl FnOnce(),
-    ) -> io::Result<Token> {
-        let token = self.registry.take(Ready::READABLE | Ready::WRITABLE)?;
+    ) -> io::Result<Place> {
+        let slot = self.registry.take(Arc::as_ptr(self), Ready::READABLE | Ready::WRITABLE)?;
+        let token = slot.token();
         let watched = self.registered.fetch_add(1, Relaxed); // before there can be an event
         let registered = self.driver.register(source, token, interest);
         if watched == 0 {
@@ -94,7 +93,7 @@ impl Reactor {
         }
         fence(SeqCst); // X3
         if registered.is_ok() && !self.over.load(Relaxed) {
-            return Ok(token);
+            return Ok(Place::new(slot, self));
         }
         let refused = registered.and_then(|()| self.driver.deregister(source, token));
         self.forget(token);
@@ -112,22 +111,8 @@ impl Reactor {
         self.registered.fetch_sub(1, Relaxed);
     }
 
-    #[inline]
-    pub(super) fn readiness(&self, index: u32) -> &Readiness {
-        self.registry.at(index as usize).expect("a registration has its slot until it is dropped")
-    }
-
-    /// It was found not to be ready. `which`: the source and its token.
-    #[inline]
-    pub(super) fn rearm<'a>(
-        &self,
-        which: impl FnOnce() -> (IoSource<'a>, Token),
-        interest: Interest,
-    ) -> io::Result<()> {
-        if !self.needs_rearm {
-            return Ok(());
-        }
-        let (source, token) = which();
+    /// It was found not to be ready.
+    pub(super) fn rearm(&self, source: IoSource<'_>, token: Token, interest: Interest) -> io::Result<()> {
         self.driver.rearm(source, token, interest)
     }
 
@@ -295,7 +280,7 @@ mod tests {
     #[test]
     fn two_first_registrations_at_once_are_one_beginning() {
         for refuses in [false, true] {
-            let reactor = Reactor::new(Box::new(Both(Barrier::new(2), Mutex::new(refuses))));
+            let reactor = Arc::new(Reactor::new(Box::new(Both(Barrier::new(2), Mutex::new(refuses)))));
             let (file, began) = (io::pipe().unwrap().0, AtomicUsize::new(0));
             let register = || {
                 let begins = || assert_eq!(began.fetch_add(1, SeqCst), 0, "it begins once");

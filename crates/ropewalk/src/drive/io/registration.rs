@@ -3,11 +3,12 @@
 //! * **I1** The file is open for as long as it is registered: a [`Moored`] ends the registration before it drops the file or
 //!   gives it back. If it is forgotten, so is the file.
 
-use super::contract::{Interest, IoSource, Ready, Token};
+use super::contract::{Interest, IoSource, Ready};
 use super::extent::{Extent, InParts, Part, Stream, UpTo, Whole};
-use super::operation::{Operation, Parts, poll_go_on};
+use super::operation::{Aim, Operation, Parts, poll_go_on};
 use super::reactor::{Reactor, over};
-use super::readiness::{Direction, Readiness, Snapshot};
+use super::readiness::{Direction, Snapshot};
+use super::registry::{Place, Slot};
 use super::spare::Spare;
 #[cfg(target_os = "linux")]
 use super::uring::Uring;
@@ -24,11 +25,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 /// A file that is registered at a runtime's driver: once, for both directions, until this is dropped. It is small, for servers
-/// have many: its token is the number of its place, and the generation that is there.
+/// have many.
 #[derive(Debug)]
 pub(crate) struct Moored<T: AsFd> {
-    reactor: Arc<Reactor>,
-    index: u32,
+    place: Place,
     file: T,
 }
 
@@ -61,7 +61,7 @@ impl<T: AsFd> Moored<T> {
 
     /// Registers a stream where `self` is: no need to ask which runtime this is.
     pub(crate) fn beside<S: Stream>(&self, file: S) -> io::Result<Moored<S>> {
-        Moored::new_at(&self.reactor, file, S::INTEREST, || ()) // `self` is watched already
+        Moored::new_at(&self.place.reactor(), file, S::INTEREST, || ()) // `self` is watched already
     }
 
     fn new_at(
@@ -70,8 +70,8 @@ impl<T: AsFd> Moored<T> {
         interest: Interest,
         begins: impl FnOnce(),
     ) -> io::Result<Self> {
-        let token = reactor.register(IoSource::new(file.as_fd()), interest, begins)?;
-        Ok(Self { reactor: reactor.clone(), index: token.index() as u32, file })
+        let place = reactor.register(IoSource::new(file.as_fd()), interest, begins)?;
+        Ok(Self { place, file })
     }
 
     pub(crate) fn file(&self) -> &T {
@@ -84,34 +84,29 @@ impl<T: AsFd> Moored<T> {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: neither is used or dropped again, for `this` is not.
         unsafe {
-            std::ptr::drop_in_place(&mut this.reactor);
+            std::ptr::drop_in_place(&mut this.place);
             std::ptr::read(&this.file)
         }
     }
 
     fn end(&self) {
-        self.reactor.deregister(self.source(), self.token());
+        self.place.reactor().deregister(self.source(), self.place.token());
     }
 
     /// A buffer to read into, lent by its runtime.
     pub(crate) fn spare(&self) -> Spare {
-        self.reactor.spare()
+        self.place.reactor().spare()
     }
 
     /// The ring, if that is its driver.
     #[cfg(target_os = "linux")]
-    pub(crate) fn uring(&self) -> Option<&Arc<Uring>> {
-        self.reactor.files()
+    pub(crate) fn uring(&self) -> Option<Arc<Uring>> {
+        self.place.reactor().files().cloned()
     }
 
     #[inline]
-    pub(super) fn readiness(&self) -> &Readiness {
-        self.reactor.readiness(self.index)
-    }
-
-    /// The generation is that of this registration until it ends.
-    fn token(&self) -> Token {
-        Token::new(self.index, self.readiness().look().generation())
+    pub(super) fn slot(&self) -> &Slot {
+        &self.place
     }
 
     fn source(&self) -> IoSource<'_> {
@@ -123,7 +118,7 @@ impl<T: AsFd> Moored<T> {
     /// # Errors
     /// The runtime was shut down.
     pub(crate) fn check(&self) -> io::Result<()> {
-        if self.readiness().look().is_over() { Err(over()) } else { Ok(()) }
+        if self.slot().readiness.look().is_over() { Err(over()) } else { Ok(()) }
     }
 
     /// An operation would have blocked, or moved less than it could have, after `seen`: it is not ready any more.
@@ -131,19 +126,17 @@ impl<T: AsFd> Moored<T> {
     /// # Errors
     /// The driver cannot be told. Then it counts as ready, for nobody will say so.
     #[inline]
-    fn clear(
-        &self,
-        readiness: &Readiness,
-        seen: Snapshot,
-        interest: Interest,
-        would_block: bool,
-    ) -> io::Result<()> {
-        if !readiness.clear(seen, interest, would_block) {
-            return Ok(());
-        }
-        let armed = self.reactor.rearm(|| (self.source(), self.token()), interest);
+    fn clear(&self, slot: &Slot, seen: Snapshot, interest: Interest, would_block: bool) -> io::Result<()> {
+        let is_clear = slot.readiness.clear(seen, interest, would_block);
+        if is_clear && slot.manner.needs_rearm { self.rearm(interest) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn rearm(&self, interest: Interest) -> io::Result<()> {
+        let token = self.place.token();
+        let armed = self.place.reactor().rearm(self.source(), token, interest);
         if armed.is_err() {
-            readiness.event(self.token().generation(), Ready::READABLE | Ready::WRITABLE);
+            self.place.readiness.event(token.generation(), Ready::READABLE | Ready::WRITABLE);
         }
         armed
     }
@@ -155,7 +148,7 @@ impl<T: AsFd> Moored<T> {
     #[inline]
     pub(super) fn attempt<R, E: Extent<R>>(
         &self,
-        readiness: &Readiness,
+        slot: &Slot,
         seen: Snapshot,
         interest: Interest,
         extent: E,
@@ -167,15 +160,15 @@ impl<T: AsFd> Moored<T> {
         loop {
             match operation() {
                 Ok(moved) => {
-                    let is_bare = self.reactor.short_is_empty && !seen.ready().is_priority();
+                    let is_bare = slot.manner.short_is_empty && !seen.ready().is_priority();
                     if is_bare && extent.is_short(&moved) {
-                        let _counts_as_ready = self.clear(readiness, seen, interest, false); // what was moved was moved
+                        let _counts_as_ready = self.clear(slot, seen, interest, false); // what was moved was moved
                     }
                     return Ok(Some(moved));
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.clear(readiness, seen, extent.over(interest), true)?;
+                    self.clear(slot, seen, extent.over(interest), true)?;
                     return Ok(None);
                 }
                 Err(error) => return Err(error),
@@ -192,23 +185,22 @@ impl<T: AsFd> Moored<T> {
         interest: Interest,
         mut operation: impl FnMut() -> io::Result<R>,
     ) -> io::Result<R> {
-        let readiness = self.readiness();
-        let seen = readiness.look();
+        let slot = self.slot();
+        let seen = slot.readiness.look();
         let is_due = seen.settles(interest);
-        let done =
-            is_due.then(|| self.attempt(readiness, seen, interest, Whole, &mut operation)).transpose()?;
+        let done = is_due.then(|| self.attempt(slot, seen, interest, Whole, &mut operation)).transpose()?;
         done.flatten().ok_or_else(|| io::ErrorKind::WouldBlock.into())
     }
 
     /// Ready when `direction` is, with the one slot it has for a waker: the last one to come is woken.
     pub(crate) fn poll_ready(&self, cx: &mut Context<'_>, direction: Direction) -> Poll<io::Result<Ready>> {
-        let seen = ready!(self.poll_look(self.readiness(), cx, direction));
+        let seen = ready!(self.poll_look(self.slot(), cx, direction));
         Poll::Ready(if seen.is_over() { Err(over()) } else { Ok(seen.ready()) })
     }
 
     #[inline]
-    fn poll_look(&self, readiness: &Readiness, cx: &mut Context<'_>, direction: Direction) -> Poll<Snapshot> {
-        let seen = readiness.poll(cx, Who::slot(direction));
+    fn poll_look(&self, slot: &Slot, cx: &mut Context<'_>, direction: Direction) -> Poll<Snapshot> {
+        let seen = slot.readiness.poll(cx, Who::slot(direction));
         if seen.is_pending() {
             self.note(direction.interest());
         }
@@ -256,11 +248,11 @@ impl<T: AsFd> Moored<T> {
             return Poll::Ready(Ok(nothing));
         }
         ready!(poll_proceed(cx));
-        let (readiness, mut turns) = (self.readiness(), 0);
+        let (slot, mut turns) = (self.slot(), 0);
         loop {
-            let seen = ready!(self.poll_look(readiness, cx, direction));
+            let seen = ready!(self.poll_look(slot, cx, direction));
             ready!(poll_go_on(&mut turns, cx));
-            let attempt = self.attempt(readiness, seen, direction.interest(), extent, &mut operation);
+            let attempt = self.attempt(slot, seen, direction.interest(), extent, &mut operation);
             if let Some(done) = attempt.transpose() {
                 return Poll::Ready(done);
             }
@@ -303,21 +295,21 @@ impl<T: AsFd> Moored<T> {
     /// [`poll_move`](Self::poll_move) for any number of waiters.
     pub(crate) fn transfer(
         &self,
-        direction: Direction,
+        aim: impl Aim,
         most: UpTo,
         mut operation: impl FnMut(&T) -> io::Result<usize>,
     ) -> impl Future<Output = io::Result<usize>> {
-        Operation::new(self, direction.interest(), most, move |file: &T, _| operation(file))
+        Operation::new(self, aim, most, move |file: &T, _| operation(file))
     }
 
     /// Moves all of something, a part at a time, until `operation` says that it was the last. Each is paid for: who finds that
     /// there is always room lets others run, too.
     pub(crate) fn transfer_all(
         &self,
-        direction: Direction,
+        aim: impl Aim,
         mut operation: impl FnMut(&T) -> io::Result<Part>,
     ) -> impl Future<Output = io::Result<()>> {
-        Parts(Operation::new(self, direction.interest(), InParts, move |file: &T, _| operation(file)))
+        Parts(Operation::new(self, aim, InParts, move |file: &T, _| operation(file)))
     }
 }
 
@@ -329,6 +321,7 @@ impl<T: AsFd> Drop for Moored<T> {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
+    use super::super::operation::Outward;
     use super::*;
     use crate::net::TcpStream;
 
@@ -352,7 +345,7 @@ mod tests {
             let left = Moored::new(left, Interest::BOTH).unwrap();
             let other = crate::spawn(async {});
             let mut parts = 0;
-            let all = left.transfer_all(Direction::Write, |_| {
+            let all = left.transfer_all(Outward, |_| {
                 parts += 1;
                 assert!(parts < 1_000_000, "nobody else runs");
                 Ok(if other.is_finished() { Part::Last } else { Part::Full })
@@ -365,7 +358,7 @@ mod tests {
     /// What a connection costs beside the program's own buffer: many are open at once.
     #[test]
     fn a_connection_is_small() {
-        assert!(size_of::<Readiness>() <= 48, "{}", size_of::<Readiness>());
+        assert!(size_of::<Slot>() <= 64, "{}", size_of::<Slot>());
         assert!(size_of::<TcpStream>() <= 16, "{}", size_of::<TcpStream>());
         fn size_of_output<A, F>(_: fn(A) -> F) -> usize {
             size_of::<F>()

@@ -1,13 +1,21 @@
-//! Where the readiness of every registration is: slots in pages that never move, found by number.
+//! Where the readiness of every registration is: slots in pages that never move. Events find theirs by number, the owner of a
+//! registration has its address.
 //!
 //! A slot is used by one registration after another, each with its own generation (`readiness.rs`, E4). A number that a
 //! driver made up finds no slot, or one of another generation.
+//!
+//! * **G1** A page is neither moved nor freed before its reactor is, and every [`Place`] has a share of the reactor.
 
 use super::contract::{Ready, Token};
+use super::reactor::Reactor;
 use super::readiness::Readiness;
 use ropewalk_core::prim::Lock;
+use std::fmt;
 use std::io;
-use std::sync::OnceLock;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::{Arc, OnceLock};
 
 /// The first page has so many slots, each of the next twice as many as the one before, up to `LARGEST`. The number of a slot is
 /// its page and its place there, as if all pages were as large.
@@ -17,10 +25,86 @@ const LARGEST: usize = 1024;
 const GROUP: usize = 64;
 const GROUPS: usize = 32;
 
-type Page = OnceLock<Box<[Readiness]>>;
+type Page = OnceLock<Box<[Slot]>>;
+
+/// The readiness of one registration after another, and what whoever has one needs to know of its reactor: a cache line, which
+/// is all that an operation has to fetch.
+#[repr(align(64))]
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) readiness: Readiness,
+    /// Where it is; to be used by a [`Place`].
+    reactor: *const Reactor,
+    index: u32,
+    pub(super) manner: Manner,
+}
+// SAFETY: `reactor` is only the address of something that is `Sync`.
+unsafe impl Send for Slot {}
+// SAFETY: as above.
+unsafe impl Sync for Slot {}
+
+/// What a driver is like.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Manner {
+    /// It is to be told when something was found not to be ready.
+    pub(super) needs_rearm: bool,
+    /// It says so when there is more, also if a read has left nothing.
+    pub(super) short_is_empty: bool,
+}
+
+/// The right to one slot, for as long as a registration lasts.
+pub(super) struct Place(NonNull<Slot>);
+// SAFETY: it is a reference to a slot and a share of a reactor, both of which are `Send` and `Sync`.
+unsafe impl Send for Place {}
+// SAFETY: as above.
+unsafe impl Sync for Place {}
+
+impl Slot {
+    /// The generation is that of the registration that is here, until it ends.
+    pub(super) fn token(&self) -> Token {
+        Token::new(self.index, self.readiness.look().generation())
+    }
+}
+
+impl Place {
+    /// `slot` is one of this reactor's.
+    pub(super) fn new(slot: &Slot, reactor: &Arc<Reactor>) -> Self {
+        assert!(std::ptr::eq(slot.reactor, Arc::as_ptr(reactor)), "it is another reactor's slot");
+        std::mem::forget(reactor.clone()); // the share (G1)
+        Self(NonNull::from(slot))
+    }
+
+    pub(super) fn reactor(&self) -> ManuallyDrop<Arc<Reactor>> {
+        // SAFETY: it came from an `Arc` in `new`, and the share that this one has is not given up by a `ManuallyDrop` (G1).
+        ManuallyDrop::new(unsafe { Arc::from_raw(self.reactor) })
+    }
+}
+
+impl Deref for Place {
+    type Target = Slot;
+    #[inline]
+    fn deref(&self) -> &Slot {
+        // SAFETY: the slot is there for as long as its reactor is, of which we have a share (G1).
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // SAFETY: this is the share that was taken in `new`. The slot is not used after it.
+        drop(unsafe { Arc::from_raw(self.reactor) });
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").field("token", &self.token()).field("readiness", &self.readiness).finish()
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Registry {
+    manner: Manner,
     groups: [OnceLock<Box<[Page; GROUP]>>; GROUPS],
     free: Lock<Free>,
 }
@@ -34,15 +118,15 @@ struct Free {
 }
 
 impl Registry {
-    pub(super) fn new() -> Self {
-        Self { groups: [const { OnceLock::new() }; GROUPS], free: Lock::new(Free::default()) }
+    pub(super) fn new(manner: Manner) -> Self {
+        Self { manner, groups: [const { OnceLock::new() }; GROUPS], free: Lock::new(Free::default()) }
     }
 
-    /// A slot for a new registration, which counts as ready for anything.
+    /// A slot for a new registration, which counts as ready for anything. `reactor`: where this registry is.
     ///
     /// # Errors
     /// There are more than two million.
-    pub(super) fn take(&self, ready: Ready) -> io::Result<Token> {
+    pub(super) fn take(&self, reactor: *const Reactor, ready: Ready) -> io::Result<&Slot> {
         let (index, generation) = {
             let mut free = self.free.lock();
             match free.given_back.pop() {
@@ -58,9 +142,18 @@ impl Registry {
         let group = &self.groups[page / GROUP];
         let group = group.get_or_init(|| Box::new([const { OnceLock::new() }; GROUP]));
         let page = &group[page % GROUP];
-        let slots = page.get_or_init(|| (0..size(index as usize)).map(|_| Readiness::new()).collect());
-        slots[offset].begin(generation, ready);
-        Ok(Token::new(index, generation))
+        let begin = index - offset as u32;
+        let slots = page.get_or_init(|| {
+            let slot = |at| Slot {
+                readiness: Readiness::new(),
+                reactor,
+                index: begin + at as u32,
+                manner: self.manner,
+            };
+            (0..size(index as usize)).map(slot).collect()
+        });
+        slots[offset].readiness.begin(generation, ready);
+        Ok(&slots[offset])
     }
 
     /// The registration is over; who still waits for it is told.
@@ -74,20 +167,16 @@ impl Registry {
     /// Where a token belongs; what is there may have another generation.
     #[inline]
     pub(super) fn get(&self, token: Token) -> Option<&Readiness> {
-        self.at(token.index())
-    }
-
-    #[inline]
-    pub(super) fn at(&self, index: usize) -> Option<&Readiness> {
-        let (page, offset) = place(index);
-        self.groups.get(page / GROUP)?.get()?[page % GROUP].get()?.get(offset)
+        let (page, offset) = place(token.index());
+        let slots = self.groups.get(page / GROUP)?.get()?[page % GROUP].get()?;
+        slots.get(offset).map(|slot| &slot.readiness)
     }
 
     /// No event will come any more, to anybody.
     pub(super) fn end_all(&self) {
         let groups = self.groups.iter().map_while(OnceLock::get);
         for page in groups.flat_map(|group| group.iter().map_while(OnceLock::get)) {
-            page.iter().for_each(|slot| slot.end(slot.look().generation()));
+            page.iter().for_each(|slot| slot.readiness.end(slot.token().generation()));
         }
     }
 }
@@ -118,6 +207,11 @@ fn size(index: usize) -> usize {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
+    use std::ptr::null;
+
+    fn registry() -> Registry {
+        Registry::new(Manner { needs_rearm: false, short_is_empty: false })
+    }
 
     #[test]
     fn slots_are_all_different_and_fill_their_pages() {
@@ -135,10 +229,10 @@ mod tests {
 
     #[test]
     fn a_slot_is_used_again_with_another_token_and_the_old_one_reaches_nobody() {
-        let registry = Registry::new();
-        let first = registry.take(Ready::NONE).unwrap();
+        let registry = registry();
+        let first = registry.take(null(), Ready::NONE).unwrap().token();
         registry.give_back(first);
-        let second = registry.take(Ready::NONE).unwrap();
+        let second = registry.take(null(), Ready::NONE).unwrap().token();
         assert_eq!(first.index(), second.index());
         assert_ne!(first, second);
         let slot = registry.get(second).unwrap();
@@ -150,10 +244,10 @@ mod tests {
 
     #[test]
     fn a_made_up_token_finds_nothing() {
-        let registry = Registry::new();
+        let registry = registry();
         assert!(registry.get(Token::from_bits(u64::MAX)).is_none());
         assert!(registry.get(Token::from_bits(5)).is_none());
-        registry.take(Ready::NONE).unwrap();
+        registry.take(null(), Ready::NONE).unwrap();
         assert!(registry.get(Token::from_bits(31)).is_some());
         assert!(registry.get(Token::from_bits(32)).is_none(), "the first page is small");
     }
