@@ -28,7 +28,7 @@ async fn handle() -> String {
         spawn(async { TRACE.get() }).await.expect("a task"),
         spawn_blocking(|| TRACE.get()).await.expect("a job"),
         thread::spawn(|| TRACE.get()).expect("a thread").await.expect("a thread"),
-        strand::spawn(|| spawn(async { TRACE.get() }).wait())
+        strand::spawn_local(|| spawn(async { TRACE.get() }).wait())
             .expect("on a worker")
             .await
             .expect("a strand")

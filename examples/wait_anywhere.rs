@@ -37,7 +37,7 @@ fn main() {
     println!("inside a poll:    {}", in_a_task.wait().expect("it does not panic"));
 
     let on_a_strand = runtime.spawn(async {
-        let strand = strand::spawn(|| longest(&ROPES)).expect("we are on a worker");
+        let strand = strand::spawn_local(|| longest(&ROPES)).expect("we are on a worker");
         strand.await.expect("it does not panic")
     });
     println!("on a strand:      {}", on_a_strand.wait().expect("it does not panic"));

@@ -69,6 +69,7 @@ pub use runtime::{
 };
 #[doc(hidden)]
 pub use select::support as __select;
+pub use strand::run;
 pub use task::{
     AbortHandle, PanicInfo, SpawnLocalError, TaskError, TaskHandle, TaskId, spawn, spawn_blocking,
     spawn_local, yield_now,

@@ -1,166 +1,153 @@
-//! Strands, as far as the kernel needs them: one stack of execution as a pinned task of the scheduler.
+//! Strands: threads of execution with a stack of their own, run by the scheduler.
 //!
-//! A strand is a task whose poll resumes its stack, woken, queued and cancelled like any other; it is cancelled by
-//! resuming it, never by freeing its stack. Scopes, names and the rest of the strand API build on this.
+//! A strand is a task whose poll resumes its stack: woken, queued, counted and shown like any other. It may wait for anything,
+//! and the worker goes on with other work meanwhile. It starts on whichever worker has room ("placement", `sched`) and then stays
+//! there, so that what its stack holds need not be `Send`.
+//!
+//! Strands form a tree: a [`scope`] starts children that may borrow from the call it is in, and is not left before they ended.
+//! Cancelling a strand makes the wait it is in unwind; on its way the scopes it is in cancel their children.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `body` | a strand as the body of a task (B1, B2) |
+//! | `seat` | what belongs to it beside the stack, and how it waits (S1-S3) |
+//! | `scope` | the tree (C1-C4) |
+//! | `unwinding` | who unwinds, on a thread with many stacks |
+//! | `nursery` | scopes that fail as a whole |
+//! | `stranded` | what its task carries |
+//! | `handle`, `builder` | what users have of it |
+//! | `stack` | where stacks come from |
+
+mod body;
+mod builder;
+mod handle;
+mod nursery;
+mod scope;
+pub(crate) mod seat;
+mod stack;
+mod stranded;
+pub(crate) mod unwinding;
+
+pub use builder::Builder;
+pub use handle::Strand;
+pub use scope::{Scope, nursery, scope};
+pub(crate) use stack::StackCache;
+pub(crate) use stranded::Stranded;
 
 use crate::context;
-use crate::local::{self, Locals};
-use crate::runtime::Handle;
-use crate::sched::fibre::forget_first_frame;
 use crate::sched::host::{Home, Order};
-use crate::task::{SpawnLocalError, TaskHandle};
-use crate::thread::Holds;
-use crate::wait::HandlerStack;
-use corosensei::stack::DefaultStack;
-use corosensei::{Coroutine, CoroutineResult, Yielder};
-use ropewalk_core::task::Body;
+use crate::sched::worker::Worker;
+use crate::task::{SpawnLocalError, TaskHandle, TaskId};
+use crate::{Handle, local};
+use ropewalk_core::task::{Header, TaskRef};
+pub(crate) use seat::{Belongings, Manner, Seat, interrupt_if_failed};
 use std::any::Any;
-use std::cell::Cell;
-use std::mem::ManuallyDrop;
-use std::panic::{Location, resume_unwind};
-use std::pin::Pin;
-use std::ptr::{NonNull, null};
-use std::task::{Context, Poll, Waker};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::time::Duration;
 
-/// What a wait on a cancelled strand unwinds with.
+/// How a strand ended, if it gave no value.
+pub type StrandError = ropewalk_core::task::TaskError;
+
+/// What a wait on a cancelled strand unwinds with. Catching it does not help: the next wait throws again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupted;
 
-/// What belongs to a strand while it is not running, and what its stack needs of the poll that resumed it.
-pub(crate) struct Seat {
-    handlers: HandlerStack,
-    locals: Locals,
-    holds: Holds,
-    /// The runtimes it has entered.
-    entered: Cell<Vec<Handle>>,
-    yielder: Cell<*const Yielder<(), ()>>,
-    waker: Cell<*const Waker>,
-    cancelled: Cell<bool>,
-    /// Waits under way on its stack: one may be inside the poll of another.
-    waits: Cell<u32>,
-    /// It is unwinding from an interruption: waits suspend, they do not throw again.
-    unwinding: Cell<bool>,
-}
-
-struct Strand<T: 'static> {
-    routine: Coroutine<(), (), T, DefaultStack>,
-    seat: Box<Seat>,
-}
-
-impl<T: 'static> Body for Strand<T> {
-    type Output = T;
-    const CANCELLED_BY_POLL: bool = true;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>, cancelled: bool) -> Poll<T> {
-        let this = &mut *self;
-        let seat = &*this.seat;
-        seat.waker.set(cx.waker());
-        seat.cancelled.set(cancelled);
-        let _frame = enter(seat);
-        match this.routine.resume(()) {
-            CoroutineResult::Yield(()) => Poll::Pending,
-            CoroutineResult::Return(value) => {
-                forget_first_frame();
-                Poll::Ready(value)
-            }
-        }
-    }
-
-    fn is_interruption(payload: &(dyn Any + Send)) -> bool {
-        payload.is::<Interrupted>()
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the strand was cancelled")
     }
 }
 
-impl<T> Unpin for Strand<T> {}
+impl std::error::Error for Interrupted {}
 
-/// Makes the worker's frame the strand's until the answer is dropped: its handlers, locals and guards, and what it has entered, come and go
-/// with it. (The poll that resumes it has entered nothing.)
-fn enter(seat: &Seat) -> impl Drop {
-    struct Restore<'a>(&'a Seat, HandlerStack, Locals, Holds);
-    impl Drop for Restore<'_> {
-        fn drop(&mut self) {
-            context::with_worker(|worker| {
-                let frame = &worker.expect("strands run on workers").frame;
-                self.0.handlers.set(frame.handlers.take());
-                frame.handlers.set(self.1.take());
-                self.0.locals.set(frame.locals.take());
-                frame.locals.set(self.2.take());
-                self.0.holds.set(frame.holds.take());
-                frame.holds.set(self.3.take());
-                frame.strand.set(None);
-            });
-            self.0.entered.set(context::go_away());
-        }
+/// A [`scope`] was left while children were alive. They were cancelled, and have ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveStrands {
+    /// What they are called, in the order in which they were started.
+    pub names: Vec<String>,
+}
+
+impl fmt::Display for LiveStrands {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (count, names) = (self.names.len(), self.names.join(", "));
+        let plural = if count == 1 { "child" } else { "children" };
+        write!(
+            f,
+            "a scope was left with {count} live {plural}, now cancelled: {names}; join them, or call join_all"
+        )
     }
-    context::with_worker(|worker| {
-        let frame = &worker.expect("strands run on workers").frame;
-        let (handlers, locals, holds) = (frame.handlers.take(), frame.locals.take(), frame.holds.take());
-        frame.handlers.set(seat.handlers.take());
-        frame.locals.set(seat.locals.take());
-        frame.holds.set(seat.holds.take());
-        frame.strand.set(Some(NonNull::from(seat)));
-        context::come_back(seat.entered.take());
-        Restore(seat, handlers, locals, holds)
+}
+
+impl std::error::Error for LiveStrands {}
+
+/// Runs `f` as a strand of the current runtime, or the default one, and waits for it: the entry point of a program of strands.
+///
+/// ```
+/// let answer = ropewalk::run(|| ropewalk::spawn(async { 6 * 7 }).wait().unwrap());
+/// assert_eq!(answer, 42);
+/// # use ropewalk::Wait;
+/// ```
+///
+/// # Panics
+/// With what `f` panics with, and if the default runtime cannot start.
+#[track_caller]
+pub fn run<F, T>(f: F) -> T
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    run_in(&Handle::current(), f)
+}
+
+/// The same in `runtime`.
+#[track_caller]
+pub(crate) fn run_in<F, T>(runtime: &Handle, f: F) -> T
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    scope(|s| {
+        let _inside = context::enter(runtime.clone());
+        let root = s.spawn(f);
+        handle::value_of(crate::wait::block_on_in(runtime, root))
     })
 }
 
-/// Waits on a strand: suspends it until `attempt` is ready. A cancelled strand unwinds instead.
-pub(crate) fn wait_here<R>(seat: &Seat, attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
-    wait_on(seat, false, attempt)
+/// Starts a strand that is nobody's child, in the pool of the caller or of the default runtime.
+///
+/// ```
+/// let strand = ropewalk::strand::spawn(|| ropewalk::wait(async { 42 }));
+/// assert_eq!(strand.join(), 42);
+/// ```
+///
+/// A panic of it that nobody joins ends the runtime, unless that was built with
+/// [`UnhandledPanic::Report`](crate::UnhandledPanic::Report).
+#[track_caller]
+pub fn spawn<F, T>(f: F) -> Strand<'static, T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    Builder::new().spawn(f)
 }
 
-/// The same, but a cancelled strand waits too.
-pub(crate) fn wait_shielded<R>(seat: &Seat, attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
-    wait_on(seat, true, attempt)
-}
-
-fn wait_on<R>(seat: &Seat, shielded: bool, mut attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
-    let outer = seat.waits.replace(seat.waits.get() + 1);
-    let mut suspended = false;
-    loop {
-        // SAFETY: the waker is that of the poll that resumed us and is still under way. A copy, because the attempt may
-        // itself wait, and then goes on in another poll; never dropped, and the task is alive while its stack runs (T3).
-        let waker = ManuallyDrop::new(unsafe { seat.waker.get().read() });
-        if let Poll::Ready(value) = attempt(&mut Context::from_waker(&waker)) {
-            seat.waits.set(outer);
-            if suspended && outer > 0 {
-                waker.wake_by_ref(); // it may have been the outer wait's wake-up that resumed this one
-            }
-            return value;
-        }
-        suspended = true;
-        if !seat.cancelled.get() || seat.unwinding.get() || shielded {
-            // SAFETY: the yielder is this stack's own.
-            unsafe { (*seat.yielder.get()).suspend(()) };
-        }
-        if seat.cancelled.get() && !shielded && !seat.unwinding.replace(true) {
-            resume_unwind(Box::new(Interrupted));
-        }
-    }
-}
-
-/// Starts a strand on this worker: `f` runs on a stack of its own, and may [`wait`](crate::wait) for anything while the
-/// worker goes on with other work.
+/// Starts a strand on this worker, so that `f` need not be `Send`.
 ///
 /// ```
 /// let runtime = ropewalk::Runtime::builder().worker_threads(1).build()?;
 /// let task = runtime.spawn(async {
-///     let strand = ropewalk::strand::spawn(|| ropewalk::wait(async { 42 })).unwrap();
+///     let strand = ropewalk::strand::spawn_local(|| ropewalk::wait(async { 42 })).unwrap();
 ///     strand.await.unwrap()
 /// });
 /// assert_eq!(runtime.block_on(task).unwrap(), 42);
 /// # Ok::<(), ropewalk::RuntimeError>(())
 /// ```
 ///
-/// Cancelling it makes the wait it is in, or its next one, unwind with [`Interrupted`]; destructors run, and may wait.
-///
 /// # Errors
 /// Off a worker; the function is given back.
-///
-/// # Panics
-/// If there is no memory for its stack.
 #[track_caller]
-pub fn spawn<F, T>(f: F) -> Result<TaskHandle<T>, SpawnLocalError<F>>
+pub fn spawn_local<F, T>(f: F) -> Result<TaskHandle<T>, SpawnLocalError<F>>
 where
     F: FnOnce() -> T + 'static,
     T: 'static,
@@ -168,28 +155,132 @@ where
     let spawned_at = Location::caller();
     context::with_worker(|worker| {
         let Some(worker) = worker else { return Err(SpawnLocalError(f)) };
-        let size = worker.pool.config.strand_stack_size;
-        let stack = DefaultStack::new(size)
-            .unwrap_or_else(|error| panic!("ropewalk: no memory for a stack of {size} bytes: {error}"));
-        let seat = Box::new(Seat {
-            handlers: HandlerStack::default(),
-            locals: Locals::default(),
-            holds: Holds::default(),
-            entered: Cell::default(),
-            yielder: Cell::new(null()),
-            waker: Cell::new(null()),
-            cancelled: Cell::new(false),
-            waits: Cell::new(0),
-            unwinding: Cell::new(false),
-        });
-        let at: *const Seat = &*seat;
-        let f = local::carry(f);
-        let routine = Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
-            // SAFETY: the seat lives beside the routine, in the same body.
-            unsafe { (*at).yielder.set(yielder) };
-            f()
-        });
         let order = Order { extra: Home(worker.index() as u16), spawned_at, priority: 0 };
-        Ok(crate::task::launch_pinned(worker, Strand { routine, seat }, order))
+        Ok(crate::task::launch_pinned(worker, body::Run::new(local::carry(f), 0), order))
+    })
+}
+
+/// Lets everything else that can run on this worker go first. Off a strand it waits as anything does.
+pub fn yield_now() {
+    let on_strand = with_seat(|worker, seat| {
+        if !seat.own.handlers.is_empty() {
+            return false;
+        }
+        seat.yield_now(worker);
+        true
+    });
+    if on_strand != Some(true) {
+        crate::wait(crate::yield_now());
+    }
+}
+
+/// Sleeps. On a strand, the worker goes on with other work; see [`time::sleep`](crate::time::sleep).
+pub fn sleep(duration: Duration) {
+    crate::wait(crate::time::sleep(duration));
+}
+
+/// Calls `f`; if the strand is cancelled meanwhile, or was before, waits inside go on as if it was not. Afterwards the next one
+/// unwinds. So does what a [`nursery`] interrupts.
+///
+/// ```
+/// use ropewalk::{strand, Wait};
+/// use std::time::Duration;
+/// ropewalk::run(|| strand::scope(|s| {
+///     let saved = s.spawn(|| strand::shield(|| { strand::sleep(Duration::from_millis(1)); "saved" }));
+///     saved.cancel();
+///     let _ended_before_it_began_or_saved = saved.try_join();
+/// }));
+/// ```
+pub fn shield<R>(f: impl FnOnce() -> R) -> R {
+    struct Lower;
+    impl Drop for Lower {
+        fn drop(&mut self) {
+            Belongings::here(|own| own.shields.set(own.shields.get() - 1));
+        }
+    }
+    Belongings::here(|own| own.shields.set(own.shields.get() + 1));
+    let _lower = Lower;
+    f()
+}
+
+/// Whether what runs here unwinds. [`std::thread::panicking`] also says so while another strand of this worker is suspended in a
+/// destructor that waits. (While there is such a one, a panic that was thrown by [`resume_unwind`](std::panic::resume_unwind) is
+/// not seen, and one that was caught still is.)
+pub fn panicking() -> bool {
+    with_seat(|_, seat| seat.is_unwinding()).unwrap_or_else(std::thread::panicking)
+}
+
+/// Throws a child's panic on.
+fn rethrow(payload: Box<dyn Any + Send>) -> ! {
+    with_seat(|_, seat| seat.set_unwinding(true));
+    resume_unwind(payload)
+}
+
+/// Calls `f`, and says how it ended.
+fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Box<dyn Any + Send>> {
+    let result = catch_unwind(AssertUnwindSafe(f));
+    if result.is_err() {
+        with_seat(|_, seat| seat.set_unwinding(false));
+    }
+    result
+}
+
+/// Whether the strand that runs here was cancelled: its next wait unwinds. False off strands.
+pub fn is_cancelled() -> bool {
+    with_seat(|worker, seat| {
+        // SAFETY: the current task is alive while it runs.
+        seat.is_cancelled()
+            || worker.frame.current.get().is_some_and(|task| unsafe { Header::is_cancelled(task) })
+    })
+    .unwrap_or(false)
+}
+
+/// The strand that runs here; `None` off strands.
+pub fn current() -> Option<Current> {
+    with_seat(|worker, _| {
+        // SAFETY: the current task is alive while it runs.
+        worker.frame.current.get().map(|task| Current(unsafe { Header::reference(task) }))
+    })
+    .flatten()
+}
+
+/// The id of the strand that runs here; `None` off strands.
+pub fn id() -> Option<TaskId> {
+    // SAFETY: the current task is alive while it runs.
+    with_seat(|worker, _| worker.frame.current.get().map(|task| unsafe { Header::id(task) })).flatten()
+}
+
+/// What a strand knows of itself; see [`current`].
+#[derive(Clone, Debug)]
+pub struct Current(TaskRef);
+
+impl Current {
+    /// Its id.
+    pub fn id(&self) -> TaskId {
+        self.0.id()
+    }
+
+    /// The name it was given.
+    pub fn name(&self) -> Option<&str> {
+        self.0.name()
+    }
+
+    /// Where it was started.
+    pub fn spawned_at(&self) -> &'static Location<'static> {
+        self.0.spawned_at()
+    }
+
+    /// Asks it to end; see [`Strand::cancel`].
+    pub fn cancel(&self) {
+        self.0.cancel();
+    }
+}
+
+/// Calls `f` with the strand that runs here, if one does.
+fn with_seat<R>(f: impl FnOnce(&Worker, &Seat) -> R) -> Option<R> {
+    context::with_worker(|worker| {
+        let worker = worker?;
+        // SAFETY: the strand that runs here is alive while it runs.
+        worker.frame.strand.get().map(|seat| f(worker, unsafe { seat.as_ref() }))
     })
 }

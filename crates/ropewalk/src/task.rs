@@ -107,16 +107,29 @@ where
     };
     // SAFETY: future and output are Send + 'static.
     let (runnable, handle) = unsafe { make(pool, worker, Async(future), order) };
-    if !admitted {
-        refuse(runnable);
-        return handle;
-    }
-    tell_of_spawn(pool, &runnable);
-    match worker {
-        Some(worker) => worker.push_woken(runnable),
-        None => pool.inject(runnable),
-    }
+    enqueue(pool, worker, runnable, admitted);
     handle
+}
+
+/// Queues a task that was just made, and may go anywhere, or refuses it because the pool closes.
+pub(crate) fn queue(pool: &Pool, worker: Option<&Worker>, task: Runnable) {
+    let admitted = match worker {
+        Some(worker) => worker.admit(),
+        None => pool.admit(),
+    };
+    enqueue(pool, worker, task, admitted);
+}
+
+#[inline]
+fn enqueue(pool: &Pool, worker: Option<&Worker>, task: Runnable, admitted: bool) {
+    if !admitted {
+        return refuse(task);
+    }
+    tell_of_spawn(pool, &task);
+    match worker {
+        Some(worker) => worker.push_woken(task),
+        None => pool.inject(task),
+    }
 }
 
 /// Calls the user's hook; the task is counted already, so a panic there ends the process, as in every hook.

@@ -16,7 +16,7 @@ use crate::sched::host::{Extra, Ticket};
 use crate::sched::park::ThreadParker;
 use crate::sched::reasons;
 use crate::sched::worker::Worker;
-use crate::strand;
+use crate::strand::{Manner, interrupt_if_failed};
 pub(crate) use alarm::{Alarm, wait_at_most};
 pub(crate) use root::{Abort, block_on_in};
 use ropewalk_core::task::Header;
@@ -168,11 +168,15 @@ impl HandlerStack {
         self.0.set(other.0.get());
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.get().is_null()
+    }
+
     /// The stack of handlers that belongs to what runs here.
     fn here<R>(f: impl FnOnce(&HandlerStack) -> R) -> R {
         thread_local!(static OF_THREAD: HandlerStack = HandlerStack::default());
         context::with_worker(|worker| match worker {
-            Some(worker) => f(&worker.frame.handlers),
+            Some(worker) => f(&worker.frame.own().handlers),
             None => OF_THREAD.with(f),
         })
     }
@@ -203,18 +207,27 @@ fn wait_by<F: Future>(frame: &HandlerFrame, future: Pin<&mut F>) -> F::Output {
 fn wait_as_here<F: Future + ?Sized>(mut future: Pin<&mut F>) -> F::Output {
     context::with_worker(|worker| match worker {
         Some(worker) => {
-            worker.frame.holds.refuse_to_wait();
+            worker.frame.own().holds.refuse_to_wait();
             match worker.frame.strand.get() {
                 // SAFETY: the strand that runs here is alive while it runs.
-                Some(seat) => strand::wait_here(unsafe { seat.as_ref() }, |cx| future.as_mut().poll(cx)),
+                Some(seat) => unsafe { seat.as_ref() }.wait(Manner::Open, |cx| future.as_mut().poll(cx)),
                 None => {
                     refuse_if_in_task(worker);
-                    worker.wait_here(|cx| future.as_mut().poll(cx))
+                    worker.wait_here(|cx| poll_in_nurseries(future.as_mut(), cx))
                 }
             }
         }
-        None => park_thread(|cx| future.as_mut().poll(cx)),
+        None => park_thread(|cx| poll_in_nurseries(future.as_mut(), cx)),
     })
+}
+
+/// Polls what is waited for off strands. A nursery around it that has failed makes it unwind.
+fn poll_in_nurseries<F: Future + ?Sized>(future: Pin<&mut F>, cx: &mut Context<'_>) -> Poll<F::Output> {
+    let polled = future.poll(cx);
+    if polled.is_pending() {
+        interrupt_if_failed(cx.waker());
+    }
+    polled
 }
 
 /// # Panics
@@ -236,7 +249,7 @@ fn refuse_if_in_task(worker: &Worker) {
 pub(crate) fn wait_shielded<R>(worker: &Worker, attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
     match worker.frame.strand.get() {
         // SAFETY: the strand that runs here is alive while it runs.
-        Some(seat) => strand::wait_shielded(unsafe { seat.as_ref() }, attempt),
+        Some(seat) => unsafe { seat.as_ref() }.wait(Manner::Shielded, attempt),
         None => worker.wait_here(attempt),
     }
 }

@@ -60,7 +60,7 @@ fn do_work(runtime: &Runtime) {
             runtime.spawn(async move {
                 yield_now().await;
                 let local = spawn_local(async { yield_now().await }).unwrap();
-                let strand = strand::spawn(|| yield_now().wait()).unwrap();
+                let strand = strand::spawn_local(|| yield_now().wait()).unwrap();
                 if number % 10 == 0 {
                     spawn(yield_now()).wait().unwrap();
                 }

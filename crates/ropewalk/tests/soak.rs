@@ -81,6 +81,7 @@ fn warm_up() {
     let failing = runtime.spawn(async { std::panic::resume_unwind(Box::new(1)) });
     assert!(runtime.block_on(failing).is_err());
     runtime.spawn(yield_now()).wait().unwrap();
+    runtime.run(|| ()); // strands have a panic hook
     thread::spawn(|| println!("soak: warm")).join().unwrap();
     wait_for_the_harness();
 }

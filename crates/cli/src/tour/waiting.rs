@@ -76,8 +76,9 @@ fn places(guide: &Guide, findings: &mut Findings) -> Result<(), Trouble> {
     let in_a_poll = async move { interview(&here, many) };
     let [parked, _] = survey.ask_in(".wait() in a task's poll", many, || pool.spawn(in_a_poll).wait())?;
     let here = pool.clone();
-    let on_a_strand =
-        async move { strand::spawn(move || interview(&here, many)).expect("tasks run on workers").await };
+    let on_a_strand = async move {
+        strand::spawn_local(move || interview(&here, many)).expect("tasks run on workers").await
+    };
     survey.ask_in(".wait() on a strand", many, || pool.spawn(on_a_strand).wait()?)?;
     survey.ask_in(".wait() on a plain thread", few, || Ok(interview(&pool, few)))?;
     // A held worker runs nothing: the answers come from another pool.

@@ -64,6 +64,10 @@ pub trait Body {
     type Output;
     /// `false`: cancelled by dropping it. `true`: cancelled by polling it with `cancelled` until it ends.
     const CANCELLED_BY_POLL: bool;
+    /// Whether it was polled before. If not, it is dropped when it is cancelled, whatever `CANCELLED_BY_POLL` says.
+    fn is_started(&self) -> bool {
+        true
+    }
     /// Goes on with it.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>, cancelled: bool) -> Poll<Self::Output>;
     /// Whether a panic of it is its way of being cancelled.
@@ -156,6 +160,17 @@ pub unsafe trait Host: 'static {
     /// The task is over: its body is gone and its output, if it has a handle, is there. `failed`: it gave no value;
     /// `panic` says what it panicked with. Called once, before anybody is woken.
     fn ended(_task: NonNull<Header>, _failed: bool, _panic: Option<String>) {}
+    /// Whom [`left`](Self::left) is to be called for, when all of the task is over. Asked once, after `ended`.
+    #[inline(always)]
+    fn leaves(_task: NonNull<Header>) -> Option<NonNull<()>> {
+        None
+    }
+    /// A task that [`leaves`](Self::leaves) is over, and nothing of it is left but what its handle may still have: also an
+    /// output that nobody took is dropped. The cell may be gone.
+    ///
+    /// # Safety
+    /// It is called once, with the answer of `leaves`.
+    unsafe fn left(_whom: NonNull<()>) {}
     /// The body of a task that has or had children ([`Family`]) is over: may it end? If not, it is asked again after it was
     /// woken.
     fn may_end(_task: NonNull<Header>) -> bool {

@@ -182,6 +182,12 @@ impl<B: Body, H: Host> Cell<B, H> {
         }
     }
 
+    /// Whether the body was polled before. The caller holds RUNNING (T2).
+    fn is_started(&self) -> bool {
+        // SAFETY: T2: the body is ours, and there until it ends.
+        self.stage.with(|stage| unsafe { &*(*stage).body }.is_started())
+    }
+
     /// Drops the body; a panic of its destructor is the answer. The caller holds RUNNING (T2).
     fn drop_body(&self) -> Result<(), Box<dyn Any + Send>> {
         // SAFETY: T2, and the caller goes on to `finish`, which never touches the body again.
@@ -253,6 +259,7 @@ impl<B: Body, H: Host> Cell<B, H> {
         if H::TELLS_OF_END {
             H::ended(this, outcome != Outcome::Value, said);
         }
+        let leaves = H::leaves(this);
         if let Some(waiter) = waiter {
             H::will_wake(this);
             // A foreign waker may panic; the worker that runs us must not pay for it.
@@ -271,6 +278,10 @@ impl<B: Body, H: Host> Cell<B, H> {
         if last != Dropped::Alive {
             // SAFETY: T3: `last` is what the state word said about this cell; it is not touched afterwards.
             unsafe { dropped::<B, H>(this, last) };
+        }
+        if let Some(whom) = leaves {
+            // SAFETY: once, with that answer.
+            unsafe { H::left(whom) };
         }
     }
 
@@ -303,7 +314,7 @@ unsafe fn run<B: Body, H: Host>(header: NonNull<Header>, yielded: &LocalCell<boo
         if let Some(outcome) = before.held() {
             return cell.settle(header, outcome);
         }
-        if !B::CANCELLED_BY_POLL {
+        if !B::CANCELLED_BY_POLL || !cell.is_started() {
             return cell.stop(header, before);
         }
     }

@@ -90,7 +90,7 @@ impl Locals {
     fn here<R>(f: impl FnOnce(&Locals) -> R) -> R {
         thread_local!(static OF_THREAD: Locals = const { Locals::new() });
         context::with_worker(|worker| match worker {
-            Some(worker) => f(&worker.frame.locals),
+            Some(worker) => f(&worker.frame.own().locals),
             None => OF_THREAD.with(f), // nothing to drop, so it is there until the thread has ended
         })
     }
@@ -177,7 +177,7 @@ pub(super) fn is_current(heritage: Option<&Arc<Heritage>>) -> bool {
 #[inline(always)]
 pub(crate) fn heritage(worker: Option<&Worker>) -> Option<Arc<Heritage>> {
     match worker {
-        Some(worker) if worker.frame.locals.inherited.get().is_null() => None,
+        Some(worker) if worker.frame.own().locals.inherited.get().is_null() => None,
         _ => capture(),
     }
 }

@@ -101,6 +101,26 @@ impl Runtime {
         self.handle.block_on(future)
     }
 
+    /// Runs `f` as a strand of this runtime, and waits for it; see [`crate::run`].
+    ///
+    /// ```
+    /// let runtime = ropewalk::Runtime::builder().worker_threads(0).build()?;
+    /// let words = vec!["rope", "walk"];
+    /// assert_eq!(runtime.run(|| words.concat()), "ropewalk");
+    /// # Ok::<(), ropewalk::RuntimeError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// With what `f` panics with, and as [`block_on`](Self::block_on).
+    #[track_caller]
+    pub fn run<F, T>(&self, f: F) -> T
+    where
+        F: FnOnce() -> T + Send,
+        T: Send,
+    {
+        crate::strand::run_in(&self.handle, f)
+    }
+
     /// Starts a task in the default pool; see [`crate::spawn`].
     #[track_caller]
     pub fn spawn<F>(&self, future: F) -> TaskHandle<F::Output>
@@ -231,6 +251,19 @@ impl Handle {
     /// As [`Runtime::block_on`].
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         wait::block_on_in(self, future)
+    }
+
+    /// As [`Runtime::run`].
+    ///
+    /// # Panics
+    /// As [`Runtime::run`].
+    #[track_caller]
+    pub fn run<F, T>(&self, f: F) -> T
+    where
+        F: FnOnce() -> T + Send,
+        T: Send,
+    {
+        crate::strand::run_in(self, f)
     }
 
     /// As [`Runtime::spawn`].

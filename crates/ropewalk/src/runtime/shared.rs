@@ -231,6 +231,18 @@ impl Shared {
         }
     }
 
+    /// The same of a strand.
+    pub(crate) fn unhandled_strand(&self, panic: PanicInfo) {
+        self.unhandled(panic);
+    }
+
+    /// The same of a strand whose handle was forgotten.
+    pub(crate) fn forgotten_strand(&self, panic: String) {
+        self.panics.add_shared(1);
+        complain(format_args!("{panic}; its handle was forgotten"));
+        let _none = self.terminate(panic, None);
+    }
+
     /// Ends the runtime, if that is what a panic does. Gives back the panic if another one was first, or nothing ends.
     fn terminate(&self, message: String, mut panic: Option<PanicInfo>) -> Option<PanicInfo> {
         if !self.can_terminate() {

@@ -18,6 +18,7 @@
 use super::host::{Order, Ticket, make};
 use super::reasons;
 use super::worker::Worker;
+use crate::strand::unwinding::apart;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use ropewalk_core::task::{Async, Header, TaskRef};
@@ -223,7 +224,7 @@ impl Worker {
         let task = frame.current.get();
         self.show_parked(task, true);
         // SAFETY: F1: the yielder is the current fibre's own, alive while its function runs.
-        unsafe { (*yielder).suspend(Left::Parked) };
+        apart(std::thread::panicking(), || unsafe { (*yielder).suspend(Left::Parked) });
         self.frame.bring_back(frame);
         self.show_parked(task, false);
         reasons::park(false);

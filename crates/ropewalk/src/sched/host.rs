@@ -6,6 +6,7 @@
 //! | at home | the home worker | `spawn_local`, strands, fibres that wait |
 //! | observed | [`Observation`] | tasks with a name, all tasks of an observed runtime |
 //! | member | [`Member`] | tasks of a group |
+//! | strand | [`Stranded`] | strands, but those of `spawn_local` |
 
 use super::blocking::Job;
 use super::entry::Entry;
@@ -15,6 +16,7 @@ use super::slab::{is_big, pool_of};
 use super::worker::Worker;
 use crate::context;
 use crate::group::kin::{self, Kin};
+use crate::strand::Stranded;
 use ropewalk_core::prim::real::{AtomicU64, Ordering::Relaxed};
 use ropewalk_core::task::{
     Birth, Body, Header, Host, PanicInfo, Runnable, TaskHandle, TaskRef, emplace, layout,
@@ -41,16 +43,42 @@ impl Entry for Runnable {
 /// What a task carries beside its header.
 pub(crate) trait Extra: Send + Sync + 'static {
     const KIND: u8;
+    const NOUN: &'static str = "task";
     /// The worker a pinned task belongs to.
     #[inline(always)]
     fn home(&self) -> Option<u16> {
         None
+    }
+    #[inline(always)]
+    fn is_pinned(&self) -> bool {
+        self.home().is_some()
     }
     fn name(&self) -> Option<&str> {
         None
     }
     /// Whether it may have kin.
     const HAS_KIN: bool = false;
+    const TELLS_OF_END: bool = Self::HAS_KIN;
+    /// See [`Host::ended`].
+    fn ended(&self, _task: NonNull<Header>, failed: bool, panic: Option<String>) {
+        if let Some(kin) = self.kin() {
+            kin.ended(failed, panic);
+        }
+    }
+    /// See [`Host::leaves`].
+    #[inline(always)]
+    fn leaves(&self) -> Option<NonNull<()>> {
+        None
+    }
+    /// See [`Host::left`].
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn left(_whom: NonNull<()>) {}
+    /// A panic nobody took: who else may want it. `None`: somebody did.
+    fn unhandled(&self, panic: PanicInfo) -> Option<PanicInfo> {
+        Some(panic)
+    }
     /// To whom it belongs, if it is in a group.
     fn kin(&self) -> Option<&Kin> {
         None
@@ -150,6 +178,7 @@ unsafe impl<X: Extra, const BIG: bool> Host for Tasks<X, BIG> {
     type Extra = X;
     const KIND: u8 = X::KIND;
     const FINDS_TASKS: bool = true;
+    const NOUN: &'static str = X::NOUN;
 
     #[inline]
     fn schedule(task: Runnable) {
@@ -199,16 +228,31 @@ unsafe impl<X: Extra, const BIG: bool> Host for Tasks<X, BIG> {
 
     fn unhandled(task: NonNull<Header>, panic: PanicInfo) {
         // SAFETY: a task of this host that is still alive.
-        unsafe { &*pool_of::<BIG>(task) }.runtime.unhandled(panic);
+        let (runtime, extra) =
+            unsafe { (&(*pool_of::<BIG>(task)).runtime, Header::extra::<Self>(task).as_ref()) };
+        match extra.unhandled(panic) {
+            Some(panic) if X::KIND == Stranded::KIND => runtime.unhandled_strand(panic),
+            Some(panic) => runtime.unhandled(panic),
+            None => {}
+        }
     }
 
-    const TELLS_OF_END: bool = X::HAS_KIN;
+    const TELLS_OF_END: bool = X::TELLS_OF_END;
 
     fn ended(task: NonNull<Header>, failed: bool, panic: Option<String>) {
         // SAFETY: a task of this host that is still alive.
-        if let Some(kin) = unsafe { Header::extra::<Self>(task).as_ref() }.kin() {
-            kin.ended(failed, panic);
-        }
+        unsafe { Header::extra::<Self>(task).as_ref() }.ended(task, failed, panic);
+    }
+
+    #[inline(always)]
+    fn leaves(task: NonNull<Header>) -> Option<NonNull<()>> {
+        // SAFETY: a task of this host that is still alive.
+        unsafe { Header::extra::<Self>(task).as_ref() }.leaves()
+    }
+
+    unsafe fn left(whom: NonNull<()>) {
+        // SAFETY: passed on to the caller.
+        unsafe { X::left(whom) }
     }
 
     #[cold]
@@ -251,7 +295,7 @@ pub(crate) unsafe fn make<B: Body, X: Extra>(
 ) -> (Runnable, TaskHandle<B::Output>) {
     let Order { extra, spawned_at, priority } = order;
     let id = worker.map_or_else(|| pool.runtime.next_id(), Worker::next_id);
-    let birth = Birth { id, spawned_at, pinned: extra.home().is_some(), priority };
+    let birth = Birth { id, spawned_at, pinned: extra.is_pinned(), priority };
     // SAFETY: passed on to the caller; the memory is for this layout and of this host.
     let made = unsafe {
         if const { is_big(layout::<B, Tasks<X, false>>()) } {
@@ -294,7 +338,13 @@ pub(crate) unsafe fn kin_of<'a>(task: NonNull<Header>) -> Option<&'a Kin> {
 /// What was observed of a task, if it is an observed one.
 pub(crate) fn observation(task: &TaskRef) -> Option<&Observation> {
     // SAFETY: the kind says which host it lives in; the extra's place does not depend on `BIG`.
-    (task.kind() == Observation::KIND).then(|| unsafe { task.extra::<Tasks<Observation, false>>() })
+    unsafe {
+        match task.kind() {
+            Observation::KIND => Some(task.extra::<Tasks<Observation, false>>()),
+            Stranded::KIND => task.extra::<Tasks<Stranded, false>>().observation(),
+            _ => None,
+        }
+    }
 }
 
 /// The same, of a live task of any kind or of a job.
@@ -306,6 +356,7 @@ pub(crate) unsafe fn observation_of<'a>(task: NonNull<Header>) -> Option<&'a Obs
     unsafe {
         match Header::kind(task) {
             Observation::KIND => Some(Header::extra::<Tasks<Observation, false>>(task).as_ref()),
+            Stranded::KIND => Header::extra::<Tasks<Stranded, false>>(task).as_ref().observation(),
             Job::KIND => Job::observation_of(task),
             _ => None,
         }

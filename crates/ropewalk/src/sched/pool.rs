@@ -42,6 +42,8 @@ pub(crate) struct Pool {
     pub(crate) injector: Injector<Runnable>,
     /// Empty, with room for all that a worker has queued: one whose ring overflows, or who gives it away, does not allocate.
     pub(crate) spill: Lock<Vec<Runnable>>,
+    /// Held by who counts a strand where it is to start (PL2).
+    pub(crate) placing: Lock<()>,
     pub(crate) idle: Idle,
     pub(crate) seam: Seam,
     /// Timers of threads that are no workers.
@@ -80,6 +82,7 @@ impl Pool {
             name: name.to_owned(),
             runtime: runtime.clone(),
             injector: Injector::new(),
+            placing: Lock::new(()),
             spill: Lock::new(Vec::with_capacity(config.queue_capacity + 2)),
             idle: Idle::new(),
             seam: Seam::new(driver),
@@ -319,7 +322,9 @@ impl Pool {
     fn vacate(self: &Arc<Self>, station: &Station, acknowledged: bool) -> bool {
         let mut census = self.census.lock();
         let closing = self.phase() != Phase::Open;
-        if station.status() == Status::Active && !closing {
+        fence(SeqCst); // its status was changed before: PL1
+        let is_awaited = station.coming.load(SeqCst) > 0;
+        if (station.status() == Status::Active || is_awaited) && !closing {
             return true;
         }
         self.set_status(station, Status::Vacant);

@@ -41,6 +41,8 @@ pub(crate) struct Station {
     /// Pinned tasks alive and fibres parked here.
     pub(crate) pinned: AtomicUsize,
     pub(crate) parked: AtomicUsize,
+    /// Strands that are to start here, and are on their way.
+    pub(crate) coming: AtomicUsize,
     status: AtomicU8,
     kit: Lock<Option<Kit>>,
 }
@@ -67,6 +69,7 @@ impl Station {
             timers,
             pinned: AtomicUsize::new(0),
             parked: AtomicUsize::new(0),
+            coming: AtomicUsize::new(0),
             status: AtomicU8::new(Status::Vacant as u8),
             kit: Lock::new(Some(Kit { ring, lifo: slot, cache: Cache::new() })),
         }

@@ -25,6 +25,7 @@ pub(crate) mod crowd;
 mod follow;
 mod frame;
 mod pair;
+mod placement;
 mod queue;
 mod rest;
 mod run;
@@ -47,6 +48,7 @@ use super::ring;
 use super::slab::Cache;
 use super::spin::SpinCredit;
 use super::station::{Kit, Station};
+use crate::strand::StackCache;
 use ropewalk_core::task::{Header, Runnable, TaskId};
 use std::alloc::Layout;
 use std::cell::{Cell, RefCell, UnsafeCell};
@@ -122,6 +124,7 @@ pub(crate) struct Worker {
     hooked: bool,
     pub(crate) frame: Frame,
     pub(crate) fibres: Fibres,
+    pub(crate) stacks: StackCache,
 }
 
 impl Worker {
@@ -165,6 +168,7 @@ impl Worker {
                 || pool.config.hooks.on_thread_unpark.is_some(),
             frame: Frame::default(),
             fibres: Fibres::default(),
+            stacks: StackCache::default(),
             pool,
             station,
         }

@@ -71,7 +71,7 @@ impl Mark {
         return context::with_worker(|worker| {
             let mut mark = Self::default();
             if let Some(worker) = worker {
-                let count = worker.frame.holds.count.borrow_mut().get_or_insert_default().clone();
+                let count = worker.frame.own().holds.count.borrow_mut().get_or_insert_default().clone();
                 count.fetch_add(1, Relaxed);
                 mark.count = Some(count);
             }

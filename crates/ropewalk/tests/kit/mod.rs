@@ -145,7 +145,7 @@ pub fn strand_in<T: Send + 'static>(
     body: impl FnOnce() -> T + Send + 'static,
 ) -> TaskHandle<T> {
     let (give, take) = channel();
-    let task = runtime.spawn(async move { give.send(strand::spawn(body).unwrap()).unwrap() });
+    let task = runtime.spawn(async move { give.send(strand::spawn_local(body).unwrap()).unwrap() });
     runtime.block_on(task).unwrap();
     take.recv().unwrap()
 }

@@ -31,7 +31,7 @@ fn body(ledger: Arc<Ledger>, life: Life, mut random: Random) -> Pin<Box<dyn Futu
                     match kind {
                         3 => drop(spawn(child)),
                         4 => drop(spawn_local(child)),
-                        _ => drop(strand::spawn(move || child.wait())),
+                        _ => drop(strand::spawn_local(move || child.wait())),
                     }
                 }
                 yield_now().await;

@@ -239,7 +239,7 @@ fn start(world: &Arc<World>, random: &mut Random, depth: u32, outside: bool) -> 
             })
             .expect("on a worker")
         }
-        Strand => strand::spawn(move || body.wait()).expect("on a worker"),
+        Strand => strand::spawn_local(move || body.wait()).expect("on a worker"),
     };
     Some(Child { id, plan, fate, handle })
 }

@@ -147,8 +147,10 @@ fn tasks_strands_and_threads_at_one_channel() {
                     0 => drop(runtime.spawn(send_all(sender, me))),
                     1 => drop(s.spawn(move || send_all(sender, me).wait())),
                     _ => drop(runtime.spawn(async move {
-                        strand::spawn(move || (0..EACH).for_each(|n| sender.send((me, n)).wait().unwrap()))
-                            .unwrap()
+                        strand::spawn_local(move || {
+                            (0..EACH).for_each(|n| sender.send((me, n)).wait().unwrap())
+                        })
+                        .unwrap()
                     })),
                 }
             }

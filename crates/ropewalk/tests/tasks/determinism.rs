@@ -150,7 +150,7 @@ async fn part(recorder: Recorder, number: u64) -> u64 {
             spawn(leaf(number)).wait().unwrap() // the stack is parked in the middle of this poll
         }
         _ => {
-            let strand = strand::spawn(move || {
+            let strand = strand::spawn_local(move || {
                 yield_now().wait();
                 spawn(leaf(number)).wait().unwrap() + 7
             });

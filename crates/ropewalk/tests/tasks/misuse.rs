@@ -170,7 +170,7 @@ fn spawn_local_off_a_worker_gives_the_future_back() {
     assert_eq!(Rc::strong_count(&witness), 2, "it was not dropped");
     assert_eq!(future.wait(), 5);
     let there = witness.clone();
-    let error = strand::spawn(move || *there).unwrap_err();
+    let error = strand::spawn_local(move || *there).unwrap_err();
     assert!(error.to_string().contains("spawn_local"), "{error}");
     assert_eq!(error.0(), 5);
     for kind in KINDS {
@@ -258,7 +258,7 @@ fn waiting_in_a_poll_where_that_is_forbidden() {
             assert!(nested.contains("block_in_task"), "{nested}");
         }
         // Strands have stacks of their own, and the root is no task.
-        let strand = runtime.spawn(async { strand::spawn(|| yield_now().wait()).unwrap().await });
+        let strand = runtime.spawn(async { strand::spawn_local(|| yield_now().wait()).unwrap().await });
         runtime.block_on(strand).unwrap().unwrap();
         runtime.block_on(async { ropewalk::spawn(yield_now()).wait().unwrap() });
         assert_eq!(runtime.metrics().total(|worker| worker.waits_in_poll), u64::from(kind.is_hosted()));

@@ -56,7 +56,7 @@ fn an_inner_wait_does_not_swallow_the_wake_up_of_the_outer_one() {
         let gates = (outer.clone(), inner.clone());
         let task = runtime.spawn(async move {
             match on_strand {
-                true => strand::spawn(move || nested(gates.0, gates.1)).unwrap().await.unwrap(),
+                true => strand::spawn_local(move || nested(gates.0, gates.1)).unwrap().await.unwrap(),
                 false => nested(gates.0, gates.1),
             }
         });

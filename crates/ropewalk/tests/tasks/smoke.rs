@@ -104,13 +104,14 @@ fn a_strand_yields_waits_and_is_cancelled_by_resumption() {
         let dropped = Arc::new(AtomicUsize::new(0));
         let count = dropped.clone();
         let task = rt.spawn(async move {
-            let good = ropewalk::strand::spawn(|| {
+            let good = ropewalk::strand::spawn_local(|| {
                 ropewalk::yield_now().wait();
                 ropewalk::spawn(async { 5 }).wait().unwrap()
             })
             .unwrap();
-            let bad = ropewalk::strand::spawn(move || {
-                let _guard = OnDrop(count);
+            let guard = OnDrop(count);
+            let bad = ropewalk::strand::spawn_local(move || {
+                let _guard = guard;
                 std::future::pending::<()>().wait();
             })
             .unwrap();

@@ -124,7 +124,7 @@ impl Hog {
                     done.fetch_add(1, Relaxed);
                 }
             }),
-            Hog::WaitsOnAStrand => strand::spawn(move || {
+            Hog::WaitsOnAStrand => strand::spawn_local(move || {
                 loop {
                     task::consume_budget().wait();
                     done.fetch_add(1, Relaxed);

@@ -77,7 +77,8 @@ impl Worker {
     /// Whether a retiring or closing worker has nothing left to serve.
     pub(super) fn may_go(&self) -> bool {
         let served = self.pinned.get() == 0 && self.station.parked.load(Ordering::Relaxed) == 0;
-        let idle = self.with_local(|local| local.is_empty()) && self.station.inbox.is_empty();
+        let none_comes = self.station.coming.load(Ordering::SeqCst) == 0;
+        let idle = none_comes && self.with_local(|local| local.is_empty()) && self.station.inbox.is_empty();
         served && idle && (self.retiring.get() || self.closing.get() && self.pool.live() == 0)
     }
 

@@ -1,11 +1,10 @@
 //! What belongs to the task that runs now, not to the worker.
 
 use super::super::budget::BUDGET;
-use crate::local::Locals;
+use crate::context;
 use crate::runtime::Handle;
+use crate::strand::{Belongings, Seat};
 use crate::thread::Holds;
-use crate::wait::HandlerStack;
-use crate::{context, strand};
 use ropewalk_core::budget;
 use ropewalk_core::task::Header;
 use std::cell::Cell;
@@ -19,24 +18,38 @@ pub(crate) struct Frame {
     pub(crate) refusals: Cell<u32>,
     /// The task asked to go behind everything else when its poll ends.
     pub(crate) yielded: Cell<bool>,
-    pub(crate) handlers: HandlerStack,
-    pub(crate) locals: Locals,
-    pub(crate) holds: Holds,
+    /// Of what is not a strand; see [`own`](Self::own).
+    belongings: Belongings,
     /// The runtimes that a parked stack had entered; while it runs, `context` has them.
     entered: Vec<Handle>,
     /// The strand whose stack this is.
-    pub(crate) strand: Cell<Option<NonNull<strand::Seat>>>,
+    pub(crate) strand: Cell<Option<NonNull<Seat>>>,
 }
 
 impl Frame {
+    /// What is on the stack that runs now.
+    #[inline]
+    pub(crate) fn own(&self) -> &Belongings {
+        match self.strand.get() {
+            // SAFETY: the strand that runs here is alive while it runs.
+            Some(seat) => unsafe { &seat.as_ref().own },
+            None => &self.belongings,
+        }
+    }
+
+    /// Another task begins.
+    #[inline]
+    pub(crate) fn begin(&self) {
+        self.yielded.set(false);
+        self.belongings.holds.set(Holds::default());
+    }
+
     pub(crate) fn put_away(&self) -> Frame {
         Frame {
             current: Cell::new(self.current.take()),
             refusals: self.refusals.clone(),
             yielded: Cell::new(self.yielded.take()),
-            handlers: self.handlers.take(),
-            locals: self.locals.take(),
-            holds: self.holds.take(),
+            belongings: self.belongings.take(),
             entered: context::go_away(),
             strand: Cell::new(self.strand.take()),
         }
@@ -47,9 +60,7 @@ impl Frame {
         budget::grant(BUDGET); // it may have been long since
         self.refusals.set(frame.refusals.get());
         self.yielded.set(frame.yielded.get());
-        self.handlers.set(frame.handlers);
-        self.locals.set(frame.locals);
-        self.holds.set(frame.holds);
+        self.belongings.set(frame.belongings);
         context::come_back(frame.entered);
         self.strand.set(frame.strand.get());
     }

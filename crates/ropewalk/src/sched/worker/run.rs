@@ -4,7 +4,7 @@ use super::super::budget::BUDGET;
 use super::super::host::{self, Extra};
 use super::super::idle::{Owed, Searching};
 use super::Worker;
-use crate::thread::Holds;
+use crate::strand::Stranded;
 use ropewalk_core::budget;
 use ropewalk_core::task::{Header, Ran, Runnable};
 use std::ptr::{NonNull, null_mut};
@@ -27,15 +27,21 @@ impl Worker {
         if let Some(searching) = self.searching.take() {
             self.end_search(searching);
         }
-        let kind = if task.is_pinned() { self.kind_of_pinned(&task) } else { Kind::Free };
+        let (task, kind) = if !task.is_pinned() {
+            (task, Kind::Free)
+        } else {
+            match self.settle(task) {
+                Some(settled) => settled,
+                None => return, // it went elsewhere
+            }
+        };
         if self.closing.get() && kind != Kind::Internal {
             task.cancel(true);
         }
         self.station.counters.polls.bump();
         self.set_current(Some(task.as_raw()));
         budget::grant(BUDGET);
-        self.frame.yielded.set(false);
-        self.frame.holds.set(Holds::default());
+        self.frame.begin();
         let ran =
             if self.watching.get() { self.run_watched(task) } else { task.run_with(&self.frame.yielded) };
         self.set_current(None);
@@ -55,9 +61,14 @@ impl Worker {
         self.station.current.store(task.map_or(null_mut(), NonNull::as_ptr), Ordering::Relaxed);
     }
 
-    #[cold]
-    fn kind_of_pinned(&self, task: &Runnable) -> Kind {
-        if task.task().kind() == host::Ticket::KIND { Kind::Internal } else { Kind::Pinned }
+    /// What kind of pinned task it is. A strand that starts stays here from now on, or goes where fewer are.
+    fn settle(&self, task: Runnable) -> Option<(Runnable, Kind)> {
+        // SAFETY: a task that can run is alive.
+        match unsafe { Header::kind(task.as_raw()) } {
+            host::Ticket::KIND => Some((task, Kind::Internal)),
+            Stranded::KIND => self.place(task).map(|task| (task, Kind::Pinned)),
+            _ => Some((task, Kind::Pinned)),
+        }
     }
 
     fn run_watched(&self, task: Runnable) -> Ran {

@@ -164,7 +164,7 @@ fn a_cancelled_strand_waits_for_its_threads() {
             let (inside, go, done) = (started.clone(), gate.clone(), ended.clone());
             let outcome = runtime.block_on(async {
                 let strand = spawn(async move {
-                    let strand = strand::spawn(move || {
+                    let strand = strand::spawn_local(move || {
                         let borrowed = String::from("alive");
                         thread::scope(|s| {
                             let thread = s.spawn(|| {

@@ -46,7 +46,8 @@ fn it_can_be_waited_for_anywhere() {
         ropewalk_core::block_on_simple(sleep(MS)); // an executor that knows nothing of us
         block_on(sleep(MS));
         std::thread::spawn(|| sleep(MS).wait()).join().unwrap();
-        let strand = spawn(async { ropewalk::strand::spawn(|| sleep(MS).wait()).unwrap() }).wait().unwrap();
+        let strand =
+            spawn(async { ropewalk::strand::spawn_local(|| sleep(MS).wait()).unwrap() }).wait().unwrap();
         strand.wait().unwrap();
         spawn(async { sleep(MS).wait() }).wait().unwrap(); // parks the stack inside the poll
         assert!(from.elapsed() >= 6 * MS);

@@ -164,7 +164,7 @@ fn children_do_not_inherit_it() {
             let (free, local, strand) = with_handler(&there, || {
                 let free = spawn(async { answer() });
                 let local = spawn_local(async { answer() }).unwrap();
-                let strand = strand::spawn(answer).unwrap();
+                let strand = strand::spawn_local(answer).unwrap();
                 let thread = std::thread::spawn(|| async { 42 }.wait());
                 assert_eq!(thread.join().unwrap(), 42);
                 (free, local, strand)
@@ -236,7 +236,7 @@ fn two_strands_interleaved_on_one_worker() {
             let log = Arc::new(Mutex::new(Vec::new()));
             let start = |name: &'static str| {
                 let log = log.clone();
-                strand::spawn(move || {
+                strand::spawn_local(move || {
                     let count = Counting::default();
                     with_handler(&count, || {
                         for _ in 0..5 {
@@ -250,7 +250,7 @@ fn two_strands_interleaved_on_one_worker() {
                 .unwrap()
             };
             let (one, two) = (start("one"), start("two"));
-            let plain = strand::spawn(|| (0..5).for_each(|_| yield_now().wait())).unwrap();
+            let plain = strand::spawn_local(|| (0..5).for_each(|_| yield_now().wait())).unwrap();
             let counts = (one.await.unwrap(), two.await.unwrap());
             plain.await.unwrap();
             let turns = log.lock().unwrap().windows(2).filter(|pair| pair[0] != pair[1]).count();

@@ -130,7 +130,7 @@ fn many_strands_at_once() {
                     }
                     done.fetch_add(1, SeqCst);
                 };
-                strand::spawn(body).unwrap()
+                strand::spawn_local(body).unwrap()
             };
             let strands: Vec<_> = (0..50).map(|_| start()).collect();
             for strand in strands {

@@ -42,7 +42,7 @@ fn descend(left: Left, generations: usize, way: Way, tell: Sender<TaskError>) ->
             Way::Await => handle.await,
             Way::WaitInPoll => handle.wait(),
             Way::WaitOnStrand => {
-                let strand = strand::spawn(move || handle.wait()).unwrap();
+                let strand = strand::spawn_local(move || handle.wait()).unwrap();
                 strand_result(strand).await
             }
         };

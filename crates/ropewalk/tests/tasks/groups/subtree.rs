@@ -165,7 +165,7 @@ fn start(runtime: &Runtime, world: &Arc<World>) -> TaskHandle<usize> {
         Making::Lean => runtime.spawn(body),
         Making::Named => task::Builder::new().name("parent").spawn_on(&runtime.handle(), body),
         Making::Local => give(runtime, move || spawn_local(body).unwrap()),
-        Making::Strand => give(runtime, move || strand::spawn(move || body.wait()).unwrap()),
+        Making::Strand => give(runtime, move || strand::spawn_local(move || body.wait()).unwrap()),
         Making::Big => runtime.spawn(async move {
             let big = [1_u8; 2000];
             let value = body.await;

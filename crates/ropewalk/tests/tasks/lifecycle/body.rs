@@ -61,7 +61,7 @@ impl Script {
                     drop(guard); // by hand: a return value is not dropped if a local's destructor panics (rust-lang/rust#47949)
                     output
                 };
-                strand::spawn(body).unwrap()
+                strand::spawn_local(body).unwrap()
             }
             Making::Big => spawn(self.body([0u64; 200])),
             Making::Aligned => spawn(self.body(Aligned([0; 64]))),

@@ -35,7 +35,7 @@ fn dropped_in_a_strand_of_its_own() {
     on_every_kind(|kind| {
         let (runtime, crowd, probe) = inhabited(kind);
         let handle = runtime.handle();
-        let task = handle.spawn(async move { strand::spawn(move || drop(runtime)).unwrap().await });
+        let task = handle.spawn(async move { strand::spawn_local(move || drop(runtime)).unwrap().await });
         let _told_or_shut_down_itself = handle.block_on(task);
         crowd.assert_over();
         drop(handle);

@@ -50,7 +50,7 @@ fn steps(act: Act) -> &'static [Step] {
 /// down.
 pub fn legacies(life: Life) -> Vec<Legacy> {
     let Life { act, fate, .. } = life;
-    let stop = |why, at| legacy(life, walk(life, Some((why, at))));
+    let stop = |why, at| legacy(life, walk(life, Some((why, at))), at != Moment::Unpolled);
     match fate {
         Fate::Cancelled(at) => vec![stop(End::Cancelled, at)],
         Fate::CancelledTwice | Fate::Aborted => vec![stop(End::Cancelled, Moment::Paused)],
@@ -59,17 +59,15 @@ pub fn legacies(life: Life) -> Vec<Legacy> {
         }
         Fate::Orphaned(at) => vec![stop(End::Shutdown, at)],
         Fate::Awaited | Fate::Detached(_) if !act.ends() => vec![stop(End::Shutdown, Moment::Paused)],
-        Fate::Awaited | Fate::Detached(_) => vec![legacy(life, walk(life, None))],
+        Fate::Awaited | Fate::Detached(_) => vec![legacy(life, walk(life, None), true)],
     }
 }
 
 /// Goes through the steps until the end, or until a cancellation at that moment takes effect.
 fn walk(life: Life, cancelled: Option<(End, Moment)>) -> End {
     let strand = life.making == Making::Strand;
-    if let Some((why, Moment::Unpolled)) = cancelled
-        && !strand
-    {
-        return why; // a strand is only ever cancelled where it would suspend
+    if let Some((why, Moment::Unpolled)) = cancelled {
+        return why;
     }
     for step in steps(life.act) {
         let suspends = matches!(step, Step::Pause | Step::Stop) || *step == Step::Hold && strand;
@@ -84,11 +82,11 @@ fn walk(life: Life, cancelled: Option<(End, Moment)>) -> End {
     unreachable!("the last step ends it")
 }
 
-/// What is left when the steps ended like that.
-fn legacy(life: Life, end: End) -> Legacy {
+/// What is left when the steps ended like that, if they were `started`.
+fn legacy(life: Life, end: End, started: bool) -> Legacy {
     let output = end == End::Value;
     // The guard of a strand goes while the strand unwinds, and holds its peace then: a second panic would be the last.
-    let peaceful = life.making == Making::Strand && end != End::Value;
+    let peaceful = life.making == Making::Strand && end != End::Value && started;
     let bad_drop = life.act == Act::FutureDropPanics && !peaceful;
     let end = if bad_drop { End::Panicked } else { end };
     let kept =

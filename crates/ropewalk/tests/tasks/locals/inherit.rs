@@ -70,7 +70,7 @@ fn strands_inherit_and_pass_on() {
         let runtime = kind.build();
         let levels = strand_in(&runtime, || {
             LEVEL.sync_scope(5, || {
-                let child = strand::spawn(|| {
+                let child = strand::spawn_local(|| {
                     yield_now().wait();
                     let deeper = spawn(async { LEVEL.get() }).wait().unwrap();
                     (LEVEL.get(), deeper)

@@ -185,7 +185,7 @@ fn local_tasks() {
                 1,
                 TRACE.scope(2, async {
                     let child = spawn_local(async { seen() }).unwrap();
-                    let strand = strand::spawn(|| {
+                    let strand = strand::spawn_local(|| {
                         yield_now().wait();
                         seen()
                     });

@@ -80,7 +80,7 @@ fn each_knob_just_outside_its_range() {
 fn each_knob_at_the_ends_of_its_range() {
     let good = |builder: Builder| {
         let runtime = builder.build().unwrap();
-        let strand = runtime.spawn(async { strand::spawn(|| yield_now().wait()).unwrap().await });
+        let strand = runtime.spawn(async { strand::spawn_local(|| yield_now().wait()).unwrap().await });
         runtime.block_on(strand).unwrap().unwrap();
     };
     let start = || Builder::new().worker_threads(0);

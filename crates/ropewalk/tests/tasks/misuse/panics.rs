@@ -41,7 +41,7 @@ fn reported() {
         let handle = runtime.handle();
         drop(task::Builder::new().name("a name").spawn_on(&handle, async { panic!("{ON_PURPOSE}: named") }));
         count(2);
-        let strand = runtime.spawn(async { drop(strand::spawn(|| panic!("{ON_PURPOSE}: strand"))) });
+        let strand = runtime.spawn(async { drop(strand::spawn_local(|| panic!("{ON_PURPOSE}: strand"))) });
         runtime.block_on(strand).unwrap();
         count(3);
         std::panic::set_hook(Box::new(|_| {}));

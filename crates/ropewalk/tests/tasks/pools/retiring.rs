@@ -23,7 +23,7 @@ fn pin_to_each(pool: &Pool, workers: usize) -> Vec<Pinned> {
             local.await;
             here()
         });
-        let strand = strand::spawn(move || {
+        let strand = strand::spawn_local(move || {
             on_strand.wait();
             here()
         });
@@ -116,7 +116,7 @@ fn life_goes_on_on_a_retiring_worker() {
                     yield_now().await;
                     spawn(yield_now()).wait().unwrap();
                     assert_eq!(spawn_local(async { here() }).unwrap().await.unwrap(), home);
-                    assert_eq!(strand::spawn(here).unwrap().await.unwrap(), home);
+                    assert_eq!(strand::spawn_local(here).unwrap().await.unwrap(), home);
                     assert_eq!(here(), home);
                 }
                 home

@@ -179,7 +179,7 @@ fn go_down_from(place: Place, runtime: Runtime, way: Way) -> Result<(), Shutdown
         Place::StrandOfAnother => strand_in(&other, move || go_down(runtime, way)).wait().unwrap(),
         Place::OwnTask => handle.block_on(handle.spawn(async move { go_down(runtime, way) })).unwrap(),
         Place::OwnStrand => {
-            let inside = async move { strand::spawn(move || go_down(runtime, way)).unwrap() };
+            let inside = async move { strand::spawn_local(move || go_down(runtime, way)).unwrap() };
             let strand = handle.block_on(handle.spawn(inside)).unwrap();
             handle.block_on(strand).unwrap()
         }
@@ -332,8 +332,9 @@ fn the_deadline_wakes() {
                 Place::OwnRoot => handle.block_on(async { wait() }),
                 Place::OwnJob => handle.spawn_blocking(wait).wait().unwrap(),
                 Place::OwnStrand => {
-                    let strand =
-                        handle.block_on(handle.spawn(async move { strand::spawn(wait).unwrap() })).unwrap();
+                    let strand = handle
+                        .block_on(handle.spawn(async move { strand::spawn_local(wait).unwrap() }))
+                        .unwrap();
                     handle.block_on(strand).unwrap()
                 }
                 Place::TaskOfAnother | Place::StrandOfAnother => {

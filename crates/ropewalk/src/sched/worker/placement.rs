@@ -1,0 +1,81 @@
+//! Where a strand starts: from then on it stays there.
+//!
+//! The load of a worker is what is pinned to it, and what is on its way to it; the parent of the strand that is placed does not
+//! count. A strand starts where it is found, for there it is warm and nobody is woken for it, unless another worker has less: a
+//! parent that waits for its only child keeps it beside itself, and many children of one parent are spread evenly.
+//!
+//! * **PL1** What is sent is counted at its target (`coming`) before the target's status is looked at, and a worker that leaves
+//!   looks at that count after its status has changed: one of the two sees the other. So nothing is sent to where nobody comes.
+//! * **PL2** Loads grow under the pool's lock for that (`placing`), if there is a choice: two that place at once do not choose the
+//!   same worker.
+
+use super::super::host::{Extra, Tasks};
+use super::super::park::WorkerState;
+use super::super::station::{Station, Status};
+use super::Worker;
+use crate::strand::Stranded;
+use ropewalk_core::prim::fence;
+use ropewalk_core::task::{Header, Runnable};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+impl Worker {
+    /// A strand is about to run. `None`: it starts elsewhere.
+    #[inline]
+    pub(super) fn place(&self, task: Runnable) -> Option<Runnable> {
+        // SAFETY: a strand that can run is alive; the place of the extra does not depend on how big it is.
+        let strand = unsafe { Header::extra::<Tasks<Stranded, false>>(task.as_raw()).as_ref() };
+        if strand.is_adopted() {
+            return Some(task);
+        }
+        if strand.home().is_some() {
+            let _placing = self.pool.placing.lock(); // PL2: it is counted once at any time
+            self.station.coming.fetch_sub(1, SeqCst);
+            self.start_here(strand);
+            return Some(task);
+        }
+        if self.station.load_beside(strand) == 0 || self.closing.get() {
+            self.start_here(strand);
+            return Some(task);
+        }
+        let placing = self.pool.placing.lock();
+        let Some(target) = self.better_place(strand) else {
+            self.start_here(strand);
+            return Some(task);
+        };
+        drop(placing);
+        strand.send_to(target.index as u16);
+        self.pool.send_home(target.index, task);
+        None
+    }
+
+    fn start_here(&self, strand: &Stranded) {
+        strand.adopt(self.index() as u16);
+        self.adopt();
+    }
+
+    /// The worker that has so few that a strand should rather start there. It is counted there already (PL2).
+    fn better_place(&self, strand: &Stranded) -> Option<&Station> {
+        let others = self.pool.stations().filter(|other| other.index != self.index());
+        let others = others.filter(|other| other.status() == Status::Active);
+        let sleeps = |other: &Station| other.parker.state() != WorkerState::Busy;
+        let least = others.min_by_key(|other| (other.load_beside(strand), sleeps(other), other.index))?;
+        if least.load_beside(strand) >= self.station.load_beside(strand) {
+            return None;
+        }
+        least.coming.fetch_add(1, SeqCst);
+        fence(SeqCst); // PL1
+        if least.status() != Status::Active {
+            least.coming.fetch_sub(1, SeqCst);
+            return None;
+        }
+        Some(least)
+    }
+}
+
+impl Station {
+    /// What is pinned here, or will be, beside the parent of `strand`.
+    fn load_beside(&self, strand: &Stranded) -> usize {
+        let parent = usize::from(strand.parent_home() == Some(self.index as u16));
+        (self.pinned.load(Relaxed) + self.coming.load(Relaxed)).saturating_sub(parent)
+    }
+}

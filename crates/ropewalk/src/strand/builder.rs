@@ -1,0 +1,152 @@
+//! How strands are started.
+
+use super::body::Run;
+use super::handle::Strand;
+use super::scope::{Scene, Scope};
+use super::stranded::Stranded;
+use crate::context;
+use crate::local;
+use crate::runtime::Runtime;
+use crate::sched::host::{Order, Tasks, make};
+use crate::sched::pool::Pool;
+use crate::sched::worker::Worker;
+use crate::task::{observation, queue};
+use ropewalk_core::task::{Header, TaskHandle};
+use std::panic::Location;
+use std::sync::Arc;
+
+/// Starts strands with a name, a stack of a certain size, or in a certain pool.
+///
+/// ```
+/// use ropewalk::strand::{self, Builder};
+/// let name = ropewalk::run(|| strand::scope(|s| {
+///     let fid = Builder::new().name("fid").stack_size(256 * 1024);
+///     fid.spawn_in(s, || strand::current().unwrap().name().unwrap().to_owned()).join()
+/// }));
+/// assert_eq!(name, "fid");
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use = "a builder does nothing until `spawn`"]
+pub struct Builder {
+    name: Option<Box<str>>,
+    /// Zero: as the pool says.
+    stack_size: usize,
+    pool: Option<crate::Pool>,
+}
+
+impl Builder {
+    /// No name, the stack that the pool's strands have, and the pool of the caller.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The strand's name, shown in reports and dumps.
+    pub fn name(mut self, name: impl Into<Box<str>>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// How many bytes of stack it has at least.
+    ///
+    /// # Panics
+    /// If that is less than 8 KiB, or more than a terabyte.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        assert!(
+            (8 << 10..=1 << 40).contains(&bytes),
+            "ropewalk: a stack of {bytes} bytes; accepted are 8192 to {}",
+            1u64 << 40
+        );
+        self.stack_size = bytes;
+        self
+    }
+
+    /// The pool it runs in.
+    pub fn pool(mut self, pool: &crate::Pool) -> Self {
+        self.pool = Some(pool.clone());
+        self
+    }
+
+    /// Starts it as a child of `scope`; see [`Scope::spawn`].
+    #[track_caller]
+    pub fn spawn_in<'scope, F, T>(self, scope: &'scope Scope<'scope, '_>, f: F) -> Strand<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        let scene = scope.scene();
+        // SAFETY: `f` and what it gives outlive the scope, which waits for it (C1).
+        Strand::new(unsafe { self.launch(f, Some(scene)) }, Some(scene))
+    }
+
+    /// Starts it as nobody's child; see [`spawn`](super::spawn).
+    #[track_caller]
+    pub fn spawn<F, T>(self, f: F) -> Strand<'static, T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        // SAFETY: it borrows nothing.
+        Strand::new(unsafe { self.launch(f, None) }, None)
+    }
+
+    /// # Safety
+    /// What `f` and its value borrow outlives them.
+    #[track_caller]
+    unsafe fn launch<F, T>(self, f: F, scene: Option<&Scene>) -> TaskHandle<T>
+    where
+        F: FnOnce() -> T + Send,
+        T: Send,
+    {
+        let spawned_at = Location::caller();
+        let named = self.pool.as_ref().map(crate::Pool::inner);
+        // SAFETY: passed on to the caller.
+        let start = |pool: &Arc<Pool>, worker: Option<&Worker>, this: Self| unsafe {
+            launch_at(pool, worker, this, f, scene, spawned_at)
+        };
+        if let Some(pool) = named {
+            return context::with_worker(|worker| {
+                start(&pool, worker.filter(|worker| Arc::ptr_eq(&worker.pool, &pool)), self)
+            });
+        }
+        if context::has_entered() {
+            return start(&crate::Handle::current().main(), None, self);
+        }
+        context::with_worker(|worker| match worker {
+            Some(worker) => start(&worker.pool, Some(worker), self),
+            None => start(&Runtime::default_handle().main(), None, self),
+        })
+    }
+}
+
+/// # Safety
+/// What `f` and its value borrow outlives them.
+unsafe fn launch_at<F, T>(
+    pool: &Arc<Pool>,
+    worker: Option<&Worker>,
+    how: Builder,
+    f: F,
+    scene: Option<&Scene>,
+    spawned_at: &'static Location<'static>,
+) -> TaskHandle<T>
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    let observed = pool.config.observe.then(|| observation(pool, None, None));
+    let parent = worker.filter(|worker| worker.frame.strand.get().is_some());
+    let extra = Stranded::new(how.name, observed, scene, parent.map(|worker| worker.index() as u16));
+    let body = Run::new(local::carry(f), how.stack_size);
+    let order = Order { extra, spawned_at, priority: 0 };
+    // SAFETY: it is `Send` until it starts, and stays where it does; for what it borrows the caller answers.
+    let (runnable, handle) = unsafe { make(pool, worker, body, order) };
+    if let Some(scene) = scene {
+        let task = runnable.as_raw();
+        // SAFETY: just made, with this extra, whose place does not depend on how big the task is.
+        let late = unsafe { scene.enrol(Header::extra::<Tasks<Stranded, false>>(task).as_ref().tie(), task) };
+        if late {
+            runnable.cancel(false);
+        }
+    }
+    queue(pool, worker, runnable);
+    handle
+}

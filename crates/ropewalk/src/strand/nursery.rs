@@ -1,0 +1,44 @@
+//! The nurseries around what runs: the first child's panic interrupts what their owner waits for.
+
+use super::scope::Scene;
+use std::cell::Cell;
+use std::ptr::null;
+use std::task::Waker;
+
+/// The nurseries of one stack of execution, innermost first. Each lies in the call of [`nursery`](super::nursery) that made it.
+pub(crate) struct Chain(Cell<*const Scene>);
+
+impl Default for Chain {
+    fn default() -> Self {
+        Self(Cell::new(null()))
+    }
+}
+
+impl Chain {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.get().is_null()
+    }
+
+    pub(crate) fn take(&self) -> Self {
+        Self(Cell::new(self.0.replace(null())))
+    }
+
+    pub(crate) fn set(&self, other: Self) {
+        self.0.set(other.0.get());
+    }
+
+    /// `scene` is the innermost one from now on; the one that was.
+    pub(super) fn replace(&self, scene: *const Scene) -> *const Scene {
+        self.0.replace(scene)
+    }
+
+    /// Whether one of them has failed; if not, `waker` is called when one does.
+    pub(crate) fn poll_failed(&self, waker: &Waker) -> bool {
+        // SAFETY: a nursery is taken off the chain before the call that it lies in is left.
+        let scene = |scene: *const Scene| unsafe { scene.as_ref() };
+        let all = std::iter::successors(scene(self.0.get()), |inner| scene(inner.outer()));
+        // All of them get the waker, also if one has failed already.
+        all.fold(false, |failed, scene| scene.poll_failed(waker) | failed)
+    }
+}

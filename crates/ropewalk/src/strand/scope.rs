@@ -1,0 +1,471 @@
+//! Scopes: strands that borrow from the call they are started in, and end before it does.
+//!
+//! Child, when it is over (`Stranded::ended`, `leaves`, `left`):
+//!
+//! 1. its function and all that it held are gone; its value, if it has a handle, is in its task
+//! 2. under the lock: it leaves the list, and a panic of it is noted
+//! 3. who waits for it is woken; a value that nobody will take is dropped
+//! 4. under the lock: it is not alive any more; if it was the last, who waits for all of them is taken out, and then woken
+//!
+//! Parent, when the closure of the scope is over, however:
+//!
+//! 1. under the lock: takes references to those that are in the list, and cancels them
+//! 2. under the lock: nobody alive: goes on; otherwise leaves its waker, and waits, whatever interrupts it
+//!
+//! * **C1** The call that a scope lies in is not left before 4 of every child. So what children borrow outlives them: their
+//!   functions are gone by 1, their values by 3, or they are with a handle, which does not outlive `'scope`.
+//! * **C2** The lock is a [`BriefLock`], of which nothing is touched once it is open: the last child's 4 may be followed at once by
+//!   the end of the scope.
+//! * **C3** A child is in the list from before it can run until 2, and its task is alive as long.
+//! * **C4** No user code runs under the lock: wakers are cloned, called and dropped, and tasks cancelled, outside.
+
+use super::handle::Strand;
+use super::seat::Belongings;
+use super::{Builder, Interrupted, LiveStrands, catch, rethrow};
+use crate::runtime::{Handle, complain, wake_safely};
+use crate::wait::wait_to_the_end;
+use ropewalk_core::blocked::{Reason, address_of, note};
+use ropewalk_core::linked;
+use ropewalk_core::list::{Links, List};
+use ropewalk_core::prim::{BriefGuard, BriefLock};
+use ropewalk_core::task::{Header, PanicInfo, TaskId, TaskRef};
+use std::any::Any;
+use std::cell::Cell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::task::{Context, Poll, Waker};
+
+/// What children and their scope have in common; see the head of this file.
+pub(crate) struct Scene {
+    kind: Kind,
+    /// The nursery around this one, if it is one. Used by the stack it lies on only.
+    outer: Cell<*const Scene>,
+    members: BriefLock<Members>,
+}
+// SAFETY: `outer` is used on one thread; the rest is under the lock.
+unsafe impl Sync for Scene {}
+// SAFETY: as above.
+unsafe impl Send for Scene {}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Scope,
+    /// The first panic ends all.
+    Nursery,
+}
+
+#[derive(Default)]
+struct Members {
+    /// Those that may be running (C3).
+    list: List<Tie>,
+    /// Those that have not come to 4.
+    alive: usize,
+    /// Those who wait until nobody is.
+    waiting: Vec<Waker>,
+    /// A child of a nursery has panicked.
+    failed: bool,
+    /// What the nursery's owner waits with.
+    owner: Option<Waker>,
+    /// Panics that nobody has taken, the first one first.
+    panics: Vec<PanicInfo>,
+    /// Panics that are with a handle: it may yet take them, or be forgotten.
+    with_handle: Vec<(TaskId, String)>,
+}
+
+/// A child's place in the list.
+pub(crate) struct Tie {
+    links: Links<Tie>,
+    scene: *const Scene,
+    task: Cell<Option<NonNull<Header>>>,
+}
+linked!(Tie, links);
+// SAFETY: what it points to is `Sync`, and `task` is written before the task is shown to anybody.
+unsafe impl Send for Tie {}
+// SAFETY: as above.
+unsafe impl Sync for Tie {}
+
+impl Tie {
+    /// For a child of `scene`, or of nobody.
+    pub(super) fn new(scene: Option<&Scene>) -> Self {
+        let scene = scene.map_or(std::ptr::null(), std::ptr::from_ref);
+        Self { links: Links::new(), scene, task: Cell::new(None) }
+    }
+
+    /// The scope it is in, while it is.
+    pub(crate) fn scene(&self) -> Option<&Scene> {
+        // SAFETY: C1: a child's scope is there until the child has left, and who asks does so before.
+        unsafe { self.scene.as_ref() }
+    }
+}
+
+impl Scene {
+    fn new(kind: Kind) -> Self {
+        Self { kind, outer: Cell::new(std::ptr::null()), members: BriefLock::new(Members::default()) }
+    }
+
+    pub(super) fn outer(&self) -> *const Scene {
+        self.outer.get()
+    }
+
+    /// A child was made, and is not queued yet. True: it is to be cancelled.
+    ///
+    /// # Safety
+    /// `tie` is that of `task`, which is in no list.
+    #[must_use]
+    pub(super) unsafe fn enrol(&self, tie: &Tie, task: NonNull<Header>) -> bool {
+        tie.task.set(Some(task));
+        let mut members = self.members.lock();
+        members.alive += 1;
+        // SAFETY: passed on to the caller; it stays until `unlist` takes it out (C3).
+        unsafe { members.list.push_back(NonNull::from(tie)) };
+        members.failed
+    }
+
+    /// Step 2 of a child. `panic`: what is said of the panic it ended with.
+    pub(crate) fn unlist(&self, tie: &Tie, id: TaskId, panic: Option<String>) {
+        let mut members = self.members.lock();
+        // SAFETY: it is in this list (C3).
+        unsafe { members.list.remove(NonNull::from(tie)) };
+        if let Some(text) = panic {
+            members.with_handle.push((id, text));
+            self.fail(members);
+        }
+    }
+
+    /// Nobody will join a child that panicked. If it never had a handle by then, this comes before step 2.
+    pub(crate) fn keep_panic(&self, panic: PanicInfo) {
+        let mut members = self.members.lock();
+        members.forget_handle(panic.task());
+        members.panics.push(panic);
+        self.fail(members);
+    }
+
+    /// A child has panicked: in a nursery, that is the end of all.
+    fn fail(&self, mut members: BriefGuard<'_, Members>) {
+        if self.kind == Kind::Scope || std::mem::replace(&mut members.failed, true) {
+            return;
+        }
+        let (owner, children) = (members.owner.take(), members.references());
+        drop(members);
+        children.iter().for_each(TaskRef::cancel);
+        if let Some(owner) = owner {
+            wake_safely(owner);
+        }
+    }
+
+    /// A handle has taken a panic.
+    pub(super) fn panic_taken(&self, id: TaskId) {
+        self.members.lock().forget_handle(id);
+    }
+
+    /// Step 4 of a child.
+    pub(crate) fn left(&self) {
+        let mut members = self.members.lock();
+        members.alive -= 1;
+        let waiting = if members.alive == 0 { std::mem::take(&mut members.waiting) } else { Vec::new() };
+        drop(members); // C2
+        waiting.into_iter().for_each(wake_safely);
+    }
+
+    /// Ready when no child is alive.
+    fn poll_empty(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.members.lock().alive == 0 {
+            return Poll::Ready(());
+        }
+        let waker = cx.waker().clone();
+        let mut members = self.members.lock();
+        let known = members.waiting.iter().any(|known| known.will_wake(&waker));
+        let empty = members.alive == 0;
+        let unused = if known || empty {
+            Some(waker)
+        } else {
+            members.waiting.push(waker);
+            None
+        };
+        drop(members);
+        drop(unused);
+        if empty {
+            return Poll::Ready(());
+        }
+        note(Reason::Group, address_of(self));
+        Poll::Pending
+    }
+
+    /// Whether a child of this nursery has panicked; if not, `waker` is called when one does.
+    pub(super) fn poll_failed(&self, waker: &Waker) -> bool {
+        let waker = waker.clone();
+        let mut members = self.members.lock();
+        let failed = members.failed;
+        let unused = if failed { Some(waker) } else { members.owner.replace(waker) };
+        drop(members);
+        drop(unused);
+        failed
+    }
+
+    fn cancel_all(&self) {
+        let children = self.members.lock().references();
+        children.iter().for_each(TaskRef::cancel);
+    }
+
+    /// The closure is over: cancels who is left, waits for all, and says what is to be told of them.
+    fn close(&self) -> Remains {
+        let children = self.members.lock().references();
+        children.iter().for_each(TaskRef::cancel);
+        let names: Vec<_> = children.iter().map(name_of).collect();
+        drop(children);
+        if self.members.lock().alive > 0 {
+            wait_to_the_end(|cx| self.poll_empty(cx));
+        }
+        let mut members = self.members.lock();
+        let (panics, forgotten) =
+            (std::mem::take(&mut members.panics), std::mem::take(&mut members.with_handle));
+        let owner = members.owner.take();
+        drop(members);
+        drop(owner);
+        Remains { live: names, panics, forgotten }
+    }
+}
+
+impl Members {
+    fn references(&self) -> Vec<TaskRef> {
+        // SAFETY: what is in the list is alive (C3), and it was told its task before it came here.
+        let reference =
+            |tie: NonNull<Tie>| unsafe { tie.as_ref().task.get().map(|task| Header::reference(task)) };
+        self.list.iter().filter_map(reference).collect()
+    }
+
+    fn forget_handle(&mut self, id: TaskId) {
+        self.with_handle.retain(|(known, _)| *known != id);
+    }
+}
+
+fn name_of(task: &TaskRef) -> String {
+    task.name().map_or_else(|| format!("strand {}", task.id()), str::to_owned)
+}
+
+/// What the children of a scope have left behind.
+struct Remains {
+    /// The names of those that had to be cancelled.
+    live: Vec<String>,
+    panics: Vec<PanicInfo>,
+    /// Panics of children whose handle was forgotten: only what they said is left.
+    forgotten: Vec<(TaskId, String)>,
+}
+
+impl Remains {
+    /// Goes on as the closure ended, or with what is worse.
+    fn settle<T>(self, result: Result<T, Box<dyn Any + Send>>, failed: bool) -> T {
+        let Self { live, panics, forgotten } = self;
+        let mut panics: Vec<_> = panics.into_iter().map(Trouble::Panic).collect();
+        panics.extend(forgotten.into_iter().map(|(_, text)| Trouble::Said(text)));
+        let unwinds = super::panicking();
+        let value = match result {
+            Ok(value) => value,
+            // The nursery itself has interrupted its closure: the panic that it did that for is what goes on.
+            Err(payload) if failed && payload.is::<Interrupted>() && !panics.is_empty() && !unwinds => {
+                panics.remove(0).throw(panics)
+            }
+            Err(payload) => {
+                panics.into_iter().for_each(Trouble::report);
+                rethrow(payload)
+            }
+        };
+        if unwinds {
+            panics.into_iter().for_each(Trouble::report);
+            if !live.is_empty() {
+                complain(format_args!("{}", LiveStrands { names: live }));
+            }
+            return value;
+        }
+        if !panics.is_empty() {
+            drop(value);
+            panics.remove(0).throw(panics);
+        }
+        if !live.is_empty() {
+            drop(value);
+            let live = LiveStrands { names: live };
+            complain(format_args!("{live}"));
+            rethrow(Box::new(live));
+        }
+        value
+    }
+}
+
+/// A panic that nobody took.
+enum Trouble {
+    Panic(PanicInfo),
+    Said(String),
+}
+
+impl Trouble {
+    fn throw(self, others: Vec<Trouble>) -> ! {
+        others.into_iter().for_each(Trouble::report);
+        match self {
+            Self::Panic(panic) => rethrow(panic.into_payload()),
+            Self::Said(text) => rethrow(Box::new(text)),
+        }
+    }
+
+    /// As the runtime's policy says.
+    fn report(self) {
+        let runtime = Handle::current();
+        match self {
+            Self::Panic(panic) => runtime.shared.unhandled_strand(panic),
+            Self::Said(text) => runtime.shared.forgotten_strand(text),
+        }
+    }
+}
+
+/// Where strands are started that borrow from their surroundings; see [`scope`].
+pub struct Scope<'scope, 'env: 'scope> {
+    scene: Scene,
+    /// Neither may be made longer or shorter than it is.
+    scope: PhantomData<Cell<&'scope ()>>,
+    env: PhantomData<Cell<&'env ()>>,
+}
+// SAFETY: the markers stand for lifetimes only; the scene is `Sync`.
+unsafe impl Sync for Scope<'_, '_> {}
+
+/// Runs `f` with a scope, in which it can start strands that borrow from its surroundings. All of them have ended when this
+/// returns.
+///
+/// ```
+/// use ropewalk::strand;
+/// let numbers = [3, 1, 4, 1, 5];
+/// let (sum, most) = ropewalk::run(|| {
+///     strand::scope(|s| {
+///         let sum = s.spawn(|| numbers.iter().sum::<i32>());
+///         let most = s.spawn(|| *numbers.iter().max().unwrap());
+///         (sum.join(), most.join())
+///     })
+/// });
+/// assert_eq!((sum, most), (14, 5));
+/// ```
+///
+/// It works on strands, in tasks and on plain threads; the children are strands in any case.
+///
+/// # How it is left
+///
+/// Children that are alive when `f` is over are cancelled, and waited for, whatever interrupts the caller. If `f` returned, this
+/// then panics with [`LiveStrands`]; [`Scope::join_all`] waits for them instead. The first panic of a child that was not joined
+/// is thrown on; others go to the runtime's policy for panics that nobody handles, and so do all of them if `f` panicked itself.
+///
+/// # Panics
+/// As just said, and with what `f` panics with.
+pub fn scope<'env, F, T>(f: F) -> T
+where
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
+{
+    let scope = Scope { scene: Scene::new(Kind::Scope), scope: PhantomData, env: PhantomData };
+    let close = AbortUnlessClosed;
+    let result = catch(|| f(&scope));
+    let remains = scope.scene.close();
+    std::mem::forget(close);
+    remains.settle(result, false)
+}
+
+/// A [`scope`] that fails as a whole: the first panic of a child cancels the others, interrupts what `f` waits for, and is thrown
+/// on when all of them have ended.
+///
+/// ```
+/// use ropewalk::strand;
+/// use std::time::Duration;
+/// let caught = std::panic::catch_unwind(|| ropewalk::run(|| strand::nursery(|n| {
+///     n.spawn(|| strand::sleep(Duration::from_secs(3600)));
+///     n.spawn(|| panic!("one for all"));
+///     n.join_all() // does not take an hour
+/// })));
+/// assert_eq!(*caught.unwrap_err().downcast::<&str>().unwrap(), "one for all");
+/// ```
+///
+/// # Panics
+/// As [`scope`].
+pub fn nursery<'env, F, T>(f: F) -> T
+where
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
+{
+    let scope = Scope { scene: Scene::new(Kind::Nursery), scope: PhantomData, env: PhantomData };
+    let close = AbortUnlessClosed;
+    let result = {
+        let _inside = Inside::new(&scope.scene);
+        catch(|| f(&scope))
+    };
+    let remains = scope.scene.close();
+    let failed = scope.scene.members.lock().failed;
+    std::mem::forget(close);
+    remains.settle(result, failed)
+}
+
+/// Everything that waits here is inside of a nursery, until this is dropped.
+struct Inside(*const Scene);
+
+impl Inside {
+    fn new(scene: &Scene) -> Self {
+        Belongings::here(|own| scene.outer.set(own.nurseries.replace(scene)));
+        Self(scene.outer.get())
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        Belongings::here(|own| own.nurseries.replace(self.0));
+    }
+}
+
+/// Children borrow from a call that would be left without waiting for them (C1).
+struct AbortUnlessClosed;
+
+impl Drop for AbortUnlessClosed {
+    fn drop(&mut self) {
+        complain(format_args!("a scope of strands could not wait for its children"));
+        std::process::abort();
+    }
+}
+
+impl<'scope, 'env> Scope<'scope, 'env> {
+    /// Starts a strand that may borrow whatever outlives the scope.
+    ///
+    /// It runs on the pool of the caller, or of the default runtime, and from its start on one worker. If the runtime shuts down,
+    /// it does not run, and its handle says so.
+    #[track_caller]
+    pub fn spawn<F, T>(&'scope self, f: F) -> Strand<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        Builder::new().spawn_in(self, f)
+    }
+
+    pub(super) fn scene(&'scope self) -> &'scope Scene {
+        &self.scene
+    }
+
+    /// Waits until no child is alive. Their panics are thrown when the scope is left.
+    ///
+    /// A child that waits for all of them waits for itself.
+    pub fn join_all(&self) {
+        crate::wait(std::future::poll_fn(|cx| self.scene.poll_empty(cx)));
+    }
+
+    /// Cancels the children that are alive.
+    pub fn cancel_all(&self) {
+        self.scene.cancel_all();
+    }
+
+    /// How many children are alive.
+    pub fn len(&self) -> usize {
+        self.scene.members.lock().alive
+    }
+
+    /// Whether no child is alive.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl fmt::Debug for Scope<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope").field("kind", &self.scene.kind).field("len", &self.len()).finish()
+    }
+}

@@ -1,0 +1,235 @@
+//! What belongs to a strand beside its stack, and the one way in which it waits.
+//!
+//! * **S1** A seat lies in the strand's task, which does not move, and is used on the strand's home thread only.
+//! * **S2** `waker` is that of the poll that resumed the stack; `yielder` is the stack's own. Both are there while it runs.
+//! * **S3** A wait throws only where the strand does not unwind already: a second throw would end the process. Whether it does,
+//!   `thread::panicking` knows, unless another stack of this thread is suspended in the middle of unwinding (`unwinding.rs`): then
+//!   it says yes for all of them, and what counts is what was known of this one before, and which panics began on it since: our own
+//!   throws, and those that the panic hook tells of. That some code has caught one since is not seen then: the strand is spared
+//!   until nobody unwinds elsewhere.
+
+use super::{Interrupted, nursery, unwinding};
+use crate::context;
+use crate::local::Locals;
+use crate::runtime::Handle;
+use crate::sched::worker::Worker;
+use crate::thread::Holds;
+use crate::wait::HandlerStack;
+use corosensei::Yielder;
+use std::cell::Cell;
+use std::mem::ManuallyDrop;
+use std::panic::resume_unwind;
+use std::ptr::{NonNull, null};
+use std::task::{Context, Poll, Waker};
+
+/// What a stack of execution has on it that others on this thread must not see: in the strand, or in the worker's frame if
+/// what runs is not a strand.
+#[derive(Default)]
+pub(crate) struct Belongings {
+    pub(crate) handlers: HandlerStack,
+    pub(crate) locals: Locals,
+    pub(crate) holds: Holds,
+    /// The nurseries around what runs, and how many shields.
+    pub(crate) nurseries: nursery::Chain,
+    pub(crate) shields: Cell<u32>,
+}
+
+impl Belongings {
+    /// Those of what runs here.
+    pub(crate) fn here<R>(f: impl FnOnce(&Self) -> R) -> R {
+        thread_local!(static OF_THREAD: Belongings = Belongings::default());
+        context::with_worker(|worker| match worker {
+            Some(worker) => f(worker.frame.own()),
+            None => OF_THREAD.with(f),
+        })
+    }
+
+    pub(crate) fn take(&self) -> Self {
+        Self {
+            handlers: self.handlers.take(),
+            locals: self.locals.take(),
+            holds: self.holds.take(),
+            nurseries: self.nurseries.take(),
+            shields: Cell::new(self.shields.take()),
+        }
+    }
+
+    pub(crate) fn set(&self, other: Self) {
+        self.handlers.set(other.handlers);
+        self.locals.set(other.locals);
+        self.holds.set(other.holds);
+        self.nurseries.set(other.nurseries);
+        self.shields.set(other.shields.get());
+    }
+}
+
+/// See the head of this file.
+pub(crate) struct Seat {
+    pub(crate) own: Belongings,
+    /// The runtimes it has entered.
+    entered: Cell<Vec<Handle>>,
+    yielder: Cell<*const Yielder<(), ()>>,
+    waker: Cell<*const Waker>,
+    cancelled: Cell<bool>,
+    /// Waits under way on its stack: one may be inside the poll of another.
+    waits: Cell<u32>,
+    /// It unwinds, as far as is known (S3).
+    unwinding: Cell<bool>,
+}
+
+/// How a wait meets an interruption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// It unwinds.
+    Open,
+    /// It goes on: others rely on it.
+    Shielded,
+}
+
+impl Seat {
+    pub(super) fn new() -> Self {
+        Self {
+            own: Belongings::default(),
+            entered: Cell::default(),
+            yielder: Cell::new(null()),
+            waker: Cell::new(null()),
+            cancelled: Cell::new(false),
+            waits: Cell::new(0),
+            unwinding: Cell::new(false),
+        }
+    }
+
+    pub(super) fn set_yielder(&self, yielder: &Yielder<(), ()>) {
+        self.yielder.set(yielder);
+    }
+
+    /// Makes the worker's frame the strand's until the answer is dropped. (The poll that resumes it has entered no runtime.)
+    #[inline]
+    pub(super) fn enter<'a>(
+        &'a self,
+        worker: &'a Worker,
+        cx: &Context<'_>,
+        cancelled: bool,
+    ) -> impl Drop + use<'a> {
+        struct Leave<'a>(&'a Seat, &'a Worker);
+        impl Drop for Leave<'_> {
+            #[inline]
+            fn drop(&mut self) {
+                self.1.frame.strand.set(None);
+                if context::has_entered() {
+                    self.0.entered.set(context::go_away());
+                }
+            }
+        }
+        self.waker.set(cx.waker());
+        self.cancelled.set(cancelled);
+        worker.frame.strand.set(Some(NonNull::from(self)));
+        context::come_back(self.entered.take());
+        Leave(self, worker)
+    }
+
+    /// The waker of the poll that is under way: a copy, because what is polled with it may itself wait, and then goes on in
+    /// another poll. Never dropped, for the task is alive while its stack runs (T3).
+    #[inline]
+    fn waker(&self) -> ManuallyDrop<Waker> {
+        // SAFETY: S2.
+        ManuallyDrop::new(unsafe { self.waker.get().read() })
+    }
+
+    /// Suspends the strand until `attempt` is ready. If it is interrupted, it unwinds instead.
+    #[inline]
+    pub(crate) fn wait<R>(&self, manner: Manner, mut attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+        let outer = self.waits.replace(self.waits.get() + 1);
+        let waker = self.waker();
+        if let Poll::Ready(value) = attempt(&mut Context::from_waker(&waker)) {
+            self.waits.set(outer);
+            return value;
+        }
+        let mut value = None;
+        self.wait_on(manner, &mut |cx| attempt(cx).map(|ready| value = Some(ready)));
+        self.waits.set(outer);
+        if outer > 0 {
+            self.waker().wake_by_ref(); // it may have been the outer wait's wake-up that resumed this one
+        }
+        value.expect("it was ready")
+    }
+
+    /// The rest of it, once for all kinds of waits: the attempt was not ready.
+    fn wait_on(&self, manner: Manner, attempt: &mut dyn FnMut(&mut Context<'_>) -> Poll<()>) {
+        loop {
+            self.throw_if_interrupted(manner);
+            self.suspend();
+            self.throw_if_interrupted(manner);
+            if attempt(&mut Context::from_waker(&self.waker())).is_ready() {
+                return;
+            }
+        }
+    }
+
+    /// Lets everything else that can run on this worker go first.
+    pub(super) fn yield_now(&self, worker: &Worker) {
+        self.throw_if_interrupted(Manner::Open);
+        worker.frame.yielded.set(true);
+        self.suspend();
+        self.throw_if_interrupted(Manner::Open);
+    }
+
+    #[inline]
+    fn suspend(&self) {
+        // SAFETY: S2.
+        unwinding::apart(self.is_unwinding(), || unsafe { (*self.yielder.get()).suspend(()) });
+    }
+
+    /// Unwinds, if it was cancelled or a nursery around it has failed, and it may (S3).
+    #[inline]
+    fn throw_if_interrupted(&self, manner: Manner) {
+        let nurseries = &self.own.nurseries;
+        if !self.cancelled.get() && nurseries.is_empty() || manner == Manner::Shielded {
+            return;
+        }
+        if self.cancelled.get() || nurseries.poll_failed(&self.waker()) {
+            self.throw();
+        }
+    }
+
+    #[cold]
+    fn throw(&self) {
+        if self.own.shields.get() > 0 {
+            return;
+        }
+        if !self.is_unwinding() {
+            self.unwinding.set(true);
+            resume_unwind(Box::new(Interrupted));
+        }
+        unwinding::wake_later(&self.waker());
+    }
+
+    /// Whether it unwinds (S3).
+    #[inline]
+    pub(super) fn is_unwinding(&self) -> bool {
+        if unwinding::is_known() {
+            self.unwinding.set(std::thread::panicking());
+        }
+        self.unwinding.get()
+    }
+
+    /// A panic begins on it, or was caught by us.
+    pub(super) fn set_unwinding(&self, unwinding: bool) {
+        self.unwinding.set(unwinding);
+    }
+
+    /// Whether it was cancelled.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancelled.get()
+    }
+}
+
+/// What a plain thread, or a task's stack, waits with: the same rule for nurseries.
+pub(crate) fn interrupt_if_failed(waker: &Waker) {
+    let failed = Belongings::here(|own| {
+        !own.nurseries.is_empty() && own.shields.get() == 0 && own.nurseries.poll_failed(waker)
+    });
+    if failed && !std::thread::panicking() {
+        resume_unwind(Box::new(Interrupted));
+    }
+}

@@ -1,0 +1,117 @@
+//! What the task of a strand carries beside its header: where it is at home, what it is called, whose child it is.
+
+use super::scope::{Scene, Tie};
+use crate::sched::host::{Extra, Observation};
+use ropewalk_core::prim::real::{AtomicU32, Ordering::Relaxed};
+use ropewalk_core::task::{Header, PanicInfo};
+use std::ptr::NonNull;
+
+/// It has no home yet. Otherwise the number of its worker, and this bit if that one counts it as its own.
+const NOWHERE: u32 = u32::MAX;
+const ADOPTED: u32 = 1 << 16;
+
+/// See the head of this file.
+pub(crate) struct Stranded {
+    /// The worker it belongs to, from when it is placed.
+    home: AtomicU32,
+    /// The worker on which the strand is that started it.
+    parent_home: Option<u16>,
+    name: Option<Box<str>>,
+    observation: Option<Box<Observation>>,
+    tie: Tie,
+}
+
+impl Stranded {
+    pub(super) fn new(
+        name: Option<Box<str>>,
+        observation: Option<Observation>,
+        scene: Option<&Scene>,
+        parent_home: Option<u16>,
+    ) -> Self {
+        Self {
+            parent_home,
+            home: AtomicU32::new(NOWHERE),
+            name,
+            observation: observation.map(Box::new),
+            tie: Tie::new(scene),
+        }
+    }
+
+    /// It is to start at `home`, and to stay there.
+    pub(crate) fn send_to(&self, home: u16) {
+        self.home.store(home.into(), Relaxed); // it goes there by a queue, which publishes this
+    }
+
+    /// It starts at `home`.
+    pub(crate) fn adopt(&self, home: u16) {
+        self.home.store(u32::from(home) | ADOPTED, Relaxed);
+    }
+
+    /// Whether it has started.
+    #[inline]
+    pub(crate) fn is_adopted(&self) -> bool {
+        let home = self.home.load(Relaxed);
+        home != NOWHERE && home & ADOPTED != 0
+    }
+
+    pub(crate) fn parent_home(&self) -> Option<u16> {
+        self.parent_home
+    }
+
+    pub(super) fn tie(&self) -> &Tie {
+        &self.tie
+    }
+
+    pub(crate) fn observation(&self) -> Option<&Observation> {
+        self.observation.as_deref()
+    }
+}
+
+impl Extra for Stranded {
+    const KIND: u8 = 6;
+    const NOUN: &'static str = "strand";
+    const TELLS_OF_END: bool = true;
+
+    fn home(&self) -> Option<u16> {
+        match self.home.load(Relaxed) {
+            NOWHERE => None,
+            home => Some(home as u16),
+        }
+    }
+
+    fn is_pinned(&self) -> bool {
+        true // also before it has a home: who runs it gives it one
+    }
+
+    fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    fn ended(&self, task: NonNull<Header>, _failed: bool, panic: Option<String>) {
+        if let Some(scene) = self.tie.scene() {
+            // SAFETY: the task is alive.
+            scene.unlist(&self.tie, unsafe { Header::id(task) }, panic);
+        }
+    }
+
+    #[inline]
+    fn leaves(&self) -> Option<NonNull<()>> {
+        self.tie.scene().map(|scene| NonNull::from(scene).cast())
+    }
+
+    unsafe fn left(whom: NonNull<()>) {
+        // SAFETY: `leaves` gave it, and the scope is there until the child that calls this has left (C1).
+        unsafe { whom.cast::<Scene>().as_ref() }.left();
+    }
+
+    /// A child's panic is its scope's business.
+    fn unhandled(&self, panic: PanicInfo) -> Option<PanicInfo> {
+        match self.tie.scene() {
+            Some(scene) => {
+                scene.keep_panic(panic);
+                None
+            }
+            None => Some(panic),
+        }
+    }
+}

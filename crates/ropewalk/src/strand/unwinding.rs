@@ -1,0 +1,57 @@
+//! Who unwinds: `thread::panicking` speaks of a thread, on which many stacks take turns.
+//!
+//! A stack that waits in a destructor while it unwinds is suspended with the thread's count of panics raised. As long as there is
+//! one, `thread::panicking` says nothing about the others.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Once;
+use std::task::Waker;
+
+thread_local! {
+    /// Stacks of this thread that are suspended while they unwind. Those that were left behind stay.
+    static SUSPENDED: Cell<u32> = const { Cell::new(0) };
+    /// Strands that were not interrupted because it was not known whether they unwind themselves.
+    static SPARED: RefCell<Vec<Waker>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Whether `thread::panicking` speaks of what runs now.
+#[inline]
+pub(super) fn is_known() -> bool {
+    SUSPENDED.get() == 0
+}
+
+/// Calls `suspend`, which lets other stacks run; `unwinds` says whether this one does.
+#[inline]
+pub(crate) fn apart(unwinds: bool, suspend: impl FnOnce()) {
+    if !unwinds {
+        return suspend();
+    }
+    SUSPENDED.set(SUSPENDED.get() + 1);
+    suspend();
+    SUSPENDED.set(SUSPENDED.get() - 1);
+    if is_known() {
+        SPARED.take().into_iter().for_each(Waker::wake);
+    }
+}
+
+/// `waker` is called when it is known again who unwinds.
+pub(super) fn wake_later(waker: &Waker) {
+    if !is_known() {
+        SPARED.with_borrow_mut(|spared| spared.push(waker.clone()));
+    }
+}
+
+/// From now on strands are told of the panics that begin on them.
+pub(super) fn know_of_panics() {
+    static KNOWN: Once = Once::new();
+    KNOWN.call_once(|| {
+        if std::thread::panicking() {
+            return; // hooks cannot be changed now
+        }
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            super::with_seat(|_, seat| seat.set_unwinding(true));
+            before(panic);
+        }));
+    });
+}

@@ -1,0 +1,40 @@
+//! Strands: the tree and its rules, cancellation, unwinding, placement.
+
+#[path = "../kit/mod.rs"]
+mod kit;
+
+mod cancelling;
+mod leaving;
+mod nurseries;
+mod placement;
+mod tree;
+mod unwinding;
+
+use ropewalk::Wait;
+use ropewalk::sync::Notify;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+/// Longer than any test.
+const AGES: Duration = Duration::from_secs(3600);
+
+/// What `f` panics with.
+fn thrown<T>(f: impl FnOnce() -> T) -> Box<dyn Any + Send> {
+    catch_unwind(AssertUnwindSafe(|| drop(f()))).expect_err("it panics")
+}
+
+/// The text of a panic.
+fn text(payload: Box<dyn Any + Send>) -> String {
+    let string = payload.downcast::<String>().map(|text| *text);
+    string.unwrap_or_else(|payload| payload.downcast::<&str>().expect("it says something").to_string())
+}
+
+/// Waits when it is dropped.
+struct WaitsInDrop<'a>(&'a Notify);
+
+impl Drop for WaitsInDrop<'_> {
+    fn drop(&mut self) {
+        self.0.notified().wait();
+    }
+}
