@@ -42,8 +42,10 @@ use crate::{Handle, local};
 use ropewalk_core::task::{Header, TaskRef};
 pub(crate) use seat::{Belongings, Manner, Seat, interrupt_if_failed};
 use std::any::Any;
-use std::fmt;
+use std::fmt::{self, Write};
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::ptr::NonNull;
 use std::time::Duration;
 
 /// How a strand ended, if it gave no value.
@@ -183,7 +185,7 @@ pub fn sleep(duration: Duration) {
 /// unwinds. So does what a [`nursery`] interrupts.
 ///
 /// ```
-/// use ropewalk::{strand, Wait};
+/// use ropewalk::strand;
 /// use std::time::Duration;
 /// ropewalk::run(|| strand::scope(|s| {
 ///     let saved = s.spawn(|| strand::shield(|| { strand::sleep(Duration::from_millis(1)); "saved" }));
@@ -221,6 +223,7 @@ fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Box<dyn Any + Send>> {
     let result = catch_unwind(AssertUnwindSafe(f));
     if result.is_err() {
         with_seat(|_, seat| seat.set_unwinding(false));
+        unwinding::has_ended();
     }
     result
 }
@@ -274,6 +277,30 @@ impl Current {
     pub fn cancel(&self) {
         self.0.cancel();
     }
+}
+
+/// What is to be done before the first strand starts: on this thread, and anywhere.
+#[inline]
+fn prepare() {
+    thread_local!(static READY: stack::SignalStack = {
+        unwinding::know_of_panics();
+        stack::DESCRIBE.get_or_init(|| describe);
+        stack::prepare_thread()
+    });
+    let _ending = READY.try_with(|_| ());
+}
+
+/// Writes what a report calls a strand, whose task is `owner`, in a signal handler (`stack.rs`, K4).
+///
+/// # Safety
+/// `owner` is the task of a strand, and alive.
+unsafe fn describe(owner: NonNull<()>, line: &mut stack::Line) {
+    // SAFETY: passed on to the caller. The reference is never given back: the process ends here.
+    let task = ManuallyDrop::new(unsafe { Header::reference(owner.cast()) });
+    let _cut_off = match task.name() {
+        Some(name) => write!(line, "strand {} \"{name}\" (spawned at {})", task.id(), task.spawned_at()),
+        None => write!(line, "strand {} (spawned at {})", task.id(), task.spawned_at()),
+    };
 }
 
 /// Calls `f` with the strand that runs here, if one does.

@@ -8,15 +8,19 @@
 use super::Interrupted;
 use super::seat::Seat;
 use super::stack::Stack;
-use super::unwinding::know_of_panics;
+use super::unwinding;
 use crate::context;
 use crate::sched::fibre::forget_first_frame;
 use crate::sched::worker::Worker;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use ropewalk_core::task::Body;
 use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+
+/// What a strand gave, or what it panicked with.
+type Outcome<T> = Result<T, Box<dyn Any + Send>>;
 
 /// See the head of this file.
 pub(crate) struct Run<F, T> {
@@ -29,7 +33,7 @@ pub(crate) struct Run<F, T> {
 
 enum Stage<F, T> {
     Waiting(F),
-    Going(Coroutine<(), (), T, Stack>),
+    Going(Coroutine<(), (), Outcome<T>, Stack>),
     Over,
 }
 
@@ -41,7 +45,7 @@ impl<F: FnOnce() -> T, T> Run<F, T> {
     /// # Panics
     /// If there is no memory for its stack.
     fn start(&mut self, worker: &Worker) {
-        know_of_panics();
+        super::prepare();
         let size = if self.stack_size == 0 { worker.pool.config.strand_stack_size } else { self.stack_size };
         let stack = worker.stacks.take(size).unwrap_or_else(|error| panic!("ropewalk: {error}"));
         stack.set_owner(worker.frame.current.get().map(std::ptr::NonNull::cast));
@@ -52,7 +56,7 @@ impl<F: FnOnce() -> T, T> Run<F, T> {
         let first = move |yielder: &Yielder<(), ()>, ()| {
             // SAFETY: the seat is in the same body, which is pinned, and outlives the stack (B2).
             unsafe { &*seat }.set_yielder(yielder);
-            function()
+            catch_unwind(AssertUnwindSafe(function))
         };
         // SAFETY: whatever `function` borrows is there until it has returned or unwound (`scope.rs`, C1), and for ever if it is
         // leaked.
@@ -86,12 +90,18 @@ impl<F: FnOnce() -> T, T> Body for Run<F, T> {
             };
             match result {
                 CoroutineResult::Yield(()) => Poll::Pending,
-                CoroutineResult::Return(value) => {
+                CoroutineResult::Return(outcome) => {
                     forget_first_frame();
                     if let Stage::Going(routine) = std::mem::replace(&mut this.stage, Stage::Over) {
                         worker.stacks.put(routine.into_stack());
                     }
-                    Poll::Ready(value)
+                    match outcome {
+                        Ok(value) => Poll::Ready(value),
+                        Err(payload) => {
+                            unwinding::has_ended();
+                            resume_unwind(payload)
+                        }
+                    }
                 }
             }
         })

@@ -207,8 +207,8 @@ impl Seat {
     /// Whether it unwinds (S3).
     #[inline]
     pub(super) fn is_unwinding(&self) -> bool {
-        if unwinding::is_known() {
-            self.unwinding.set(std::thread::panicking());
+        if let Some(certain) = unwinding::is_certain() {
+            self.unwinding.set(certain);
         }
         self.unwinding.get()
     }

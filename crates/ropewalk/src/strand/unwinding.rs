@@ -1,23 +1,28 @@
 //! Who unwinds: `thread::panicking` speaks of a thread, on which many stacks take turns.
 //!
 //! A stack that waits in a destructor while it unwinds is suspended with the thread's count of panics raised. As long as there is
-//! one, `thread::panicking` says nothing about the others.
+//! one, `thread::panicking` says yes to all others too; what it then knows of itself is up to each of them (`seat.rs`, S3). When it
+//! says no, that is true of all.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Once;
 use std::task::Waker;
+use std::thread::panicking;
 
 thread_local! {
-    /// Stacks of this thread that are suspended while they unwind. Those that were left behind stay.
+    /// Stacks of this thread that are suspended and, as far as is known, unwind. Those that were left behind stay.
     static SUSPENDED: Cell<u32> = const { Cell::new(0) };
     /// Strands that were not interrupted because it was not known whether they unwind themselves.
     static SPARED: RefCell<Vec<Waker>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Whether `thread::panicking` speaks of what runs now.
+/// Whether what runs now unwinds; `None`: it may be somebody else.
 #[inline]
-pub(super) fn is_known() -> bool {
-    SUSPENDED.get() == 0
+pub(super) fn is_certain() -> Option<bool> {
+    if !panicking() {
+        return Some(false);
+    }
+    (SUSPENDED.get() == 0).then_some(true)
 }
 
 /// Calls `suspend`, which lets other stacks run; `unwinds` says whether this one does.
@@ -29,15 +34,25 @@ pub(crate) fn apart(unwinds: bool, suspend: impl FnOnce()) {
     SUSPENDED.set(SUSPENDED.get() + 1);
     suspend();
     SUSPENDED.set(SUSPENDED.get() - 1);
-    if is_known() {
-        SPARED.take().into_iter().for_each(Waker::wake);
+}
+
+/// Somebody may have stopped unwinding: if nobody does any more, those who were spared are woken.
+#[inline]
+pub(super) fn has_ended() {
+    if !panicking() {
+        let spared = SPARED.with_borrow_mut(std::mem::take);
+        spared.into_iter().for_each(Waker::wake);
     }
 }
 
 /// `waker` is called when it is known again who unwinds.
 pub(super) fn wake_later(waker: &Waker) {
-    if !is_known() {
-        SPARED.with_borrow_mut(|spared| spared.push(waker.clone()));
+    if is_certain().is_none() {
+        SPARED.with_borrow_mut(|spared| {
+            if !spared.iter().any(|known| known.will_wake(waker)) {
+                spared.push(waker.clone());
+            }
+        });
     }
 }
 

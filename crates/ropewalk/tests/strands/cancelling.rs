@@ -250,7 +250,8 @@ fn a_runtime_that_goes_down_interrupts_its_strands() {
             }
         }
         let (inner, counted) = (began.clone(), left.clone());
-        let strand = runtime.block_on(async move {
+        let (give, take) = std::sync::mpsc::channel();
+        runtime.block_on(async move {
             let strand = strand::spawn(move || {
                 let _leaves = Leaves(counted.clone());
                 strand::scope(|s| {
@@ -263,8 +264,9 @@ fn a_runtime_that_goes_down_interrupts_its_strands() {
                 });
             });
             began.notified().await;
-            strand
+            give.send(strand).unwrap();
         });
+        let strand = take.recv().unwrap();
         drop(runtime);
         until("both have left", || left.load(SeqCst) == 2);
         assert!(matches!(strand.wait(), Err(StrandError::Shutdown | StrandError::Cancelled)));
