@@ -6,7 +6,6 @@ use super::scope::{Scene, Scope};
 use super::stranded::Stranded;
 use crate::context;
 use crate::local;
-use crate::runtime::Runtime;
 use crate::sched::host::{Order, Tasks, make};
 use crate::sched::pool::Pool;
 use crate::sched::worker::Worker;
@@ -75,7 +74,7 @@ impl Builder {
     {
         let scene = scope.scene();
         // SAFETY: `f` and what it gives outlive the scope, which waits for it (C1).
-        Strand::new(unsafe { self.launch(f, Some(scene)) }, Some(scene))
+        Strand::new(unsafe { self.start(f, Some(scene)) }, Some(scene))
     }
 
     /// Starts it as nobody's child; see [`spawn`](super::spawn).
@@ -86,36 +85,59 @@ impl Builder {
         T: Send + 'static,
     {
         // SAFETY: it borrows nothing.
-        Strand::new(unsafe { self.launch(f, None) }, None)
+        Strand::new(unsafe { self.start(f, None) }, None)
     }
 
     /// # Safety
     /// What `f` and its value borrow outlives them.
     #[track_caller]
-    unsafe fn launch<F, T>(self, f: F, scene: Option<&Scene>) -> TaskHandle<T>
+    unsafe fn start<F, T>(self, f: F, scene: Option<&Scene>) -> TaskHandle<T>
     where
         F: FnOnce() -> T + Send,
         T: Send,
     {
-        let spawned_at = Location::caller();
-        let named = self.pool.as_ref().map(crate::Pool::inner);
-        // SAFETY: passed on to the caller.
-        let start = |pool: &Arc<Pool>, worker: Option<&Worker>, this: Self| unsafe {
-            launch_at(pool, worker, this, f, scene, spawned_at)
+        let Self { name, stack_size, pool } = self;
+        let settings = Settings { name, stack_size, spawned_at: Location::caller() };
+        let Some(pool) = pool else {
+            // SAFETY: passed on to the caller.
+            return unsafe { launch(f, scene, settings) };
         };
-        if let Some(pool) = named {
-            return context::with_worker(|worker| {
-                start(&pool, worker.filter(|worker| Arc::ptr_eq(&worker.pool, &pool)), self)
-            });
-        }
-        if context::has_entered() {
-            return start(&crate::Handle::current().main(), None, self);
-        }
-        context::with_worker(|worker| match worker {
-            Some(worker) => start(&worker.pool, Some(worker), self),
-            None => start(&Runtime::default_handle().main(), None, self),
+        let pool = pool.inner();
+        // SAFETY: passed on to the caller.
+        context::with_worker(|worker| unsafe {
+            let worker = worker.filter(|worker| Arc::ptr_eq(&worker.pool, &pool));
+            launch_at(&pool, worker, f, scene, settings)
         })
     }
+}
+
+/// How a strand is to be made.
+pub(super) struct Settings {
+    pub(super) name: Option<Box<str>>,
+    /// Zero: as the pool says.
+    pub(super) stack_size: usize,
+    pub(super) spawned_at: &'static Location<'static>,
+}
+
+/// Starts a strand in the pool of the caller.
+///
+/// # Safety
+/// What `f` and its value borrow outlives them.
+#[inline]
+pub(super) unsafe fn launch<F, T>(f: F, scene: Option<&Scene>, settings: Settings) -> TaskHandle<T>
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    // SAFETY: passed on to the caller.
+    context::with_worker(|worker| unsafe {
+        match worker {
+            Some(worker) if !context::has_entered() => {
+                launch_at(&worker.pool, Some(worker), f, scene, settings)
+            }
+            _ => launch_at(&crate::Handle::current().main(), None, f, scene, settings),
+        }
+    })
 }
 
 /// # Safety
@@ -123,10 +145,9 @@ impl Builder {
 unsafe fn launch_at<F, T>(
     pool: &Arc<Pool>,
     worker: Option<&Worker>,
-    how: Builder,
     f: F,
     scene: Option<&Scene>,
-    spawned_at: &'static Location<'static>,
+    settings: Settings,
 ) -> TaskHandle<T>
 where
     F: FnOnce() -> T + Send,
@@ -134,9 +155,9 @@ where
 {
     let observed = pool.config.observe.then(|| observation(pool, None, None));
     let parent = worker.filter(|worker| worker.frame.strand.get().is_some());
-    let extra = Stranded::new(how.name, observed, scene, parent.map(|worker| worker.index() as u16));
-    let body = Run::new(local::carry(f), how.stack_size);
-    let order = Order { extra, spawned_at, priority: 0 };
+    let extra = Stranded::new(settings.name, observed, scene, parent.map(|worker| worker.index() as u16));
+    let body = Run::new(local::carry(f), settings.stack_size);
+    let order = Order { extra, spawned_at: settings.spawned_at, priority: 0 };
     // SAFETY: it is `Send` until it starts, and stays where it does; for what it borrows the caller answers.
     let (runnable, handle) = unsafe { make(pool, worker, body, order) };
     if let Some(scene) = scene {

@@ -19,9 +19,10 @@
 //! * **C3** A child is in the list from before it can run until 2, and its task is alive as long.
 //! * **C4** No user code runs under the lock: wakers are cloned, called and dropped, and tasks cancelled, outside.
 
+use super::builder::{Settings, launch};
 use super::handle::Strand;
 use super::seat::Belongings;
-use super::{Builder, Interrupted, LiveStrands, catch, rethrow};
+use super::{Interrupted, LiveStrands, catch, rethrow};
 use crate::runtime::{Handle, complain, wake_safely};
 use crate::wait::wait_to_the_end;
 use ropewalk_core::blocked::{Reason, address_of, note};
@@ -33,6 +34,7 @@ use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
+use std::panic::Location;
 use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
 
@@ -434,7 +436,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        Builder::new().spawn_in(self, f)
+        let settings = Settings { name: None, stack_size: 0, spawned_at: Location::caller() };
+        // SAFETY: `f` and what it gives outlive the scope, which waits for it (C1).
+        Strand::new(unsafe { launch(f, Some(&self.scene), settings) }, Some(&self.scene))
     }
 
     pub(super) fn scene(&'scope self) -> &'scope Scene {

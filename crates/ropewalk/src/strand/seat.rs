@@ -66,8 +66,8 @@ impl Belongings {
 /// See the head of this file.
 pub(crate) struct Seat {
     pub(crate) own: Belongings,
-    /// The runtimes it has entered.
-    entered: Cell<Vec<Handle>>,
+    /// The runtimes it has entered, while it is suspended; mostly none.
+    entered: Cell<Option<Box<Vec<Handle>>>>,
     yielder: Cell<*const Yielder<(), ()>>,
     waker: Cell<*const Waker>,
     cancelled: Cell<bool>,
@@ -117,15 +117,22 @@ impl Seat {
             fn drop(&mut self) {
                 self.1.frame.strand.set(None);
                 if context::has_entered() {
-                    self.0.entered.set(context::go_away());
+                    self.0.take_along();
                 }
             }
         }
         self.waker.set(cx.waker());
         self.cancelled.set(cancelled);
         worker.frame.strand.set(Some(NonNull::from(self)));
-        context::come_back(self.entered.take());
+        if let Some(entered) = self.entered.take() {
+            context::come_back(*entered);
+        }
         Leave(self, worker)
+    }
+
+    #[cold]
+    fn take_along(&self) {
+        self.entered.set(Some(Box::new(context::go_away())));
     }
 
     /// The waker of the poll that is under way: a copy, because what is polled with it may itself wait, and then goes on in

@@ -5,7 +5,6 @@ use corosensei::stack::StackPointer;
 use corosensei::stack::valgrind::ValgrindStackRegistration;
 use ropewalk_core::prim::real::{AtomicPtr, Ordering};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
-use rustix::param::page_size;
 use std::fmt;
 use std::iter::successors;
 use std::ptr::null_mut;
@@ -25,6 +24,13 @@ pub(super) struct Shape {
     pub(super) usable: usize,
     /// Bytes of the guard below it.
     pub(super) guard: usize,
+}
+
+/// How large a page is. (Not rustix's, which reads more of what the kernel passes to a process than valgrind lets it.)
+pub(super) fn page_size() -> usize {
+    // SAFETY: it only asks.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(size).expect("pages have a size")
 }
 
 impl Shape {

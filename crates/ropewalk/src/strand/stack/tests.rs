@@ -3,11 +3,11 @@
 mod children;
 
 use super::arena::Shape;
+use super::arena::page_size;
 use super::guard::{GUARDS, Guards};
 use super::*;
 use corosensei::stack::STACK_ALIGNMENT;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use rustix::param::page_size;
 
 static BY_PROTECTION: Guards = Guards::by_protection();
 
