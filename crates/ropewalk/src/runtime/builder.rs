@@ -58,7 +58,7 @@ impl Builder {
             strand_stack_size: 64 * 1024,
             pin_workers: false,
             blocking: BlockingConfig::for_cores(cores),
-            unhandled_panic: UnhandledPanic::Report,
+            unhandled_panic: None,
             block_in_task: BlockInTask::Allow,
             observe: false,
             seed: 0x005E_ED0F_0A12_0BE5,
@@ -195,9 +195,10 @@ impl Builder {
         self
     }
 
-    /// What happens to a panic in a task that nobody waits for. Default: [`UnhandledPanic::Report`].
+    /// What happens to a panic in a task or strand that nobody waits for. Default: [`UnhandledPanic::Report`] for tasks,
+    /// [`UnhandledPanic::Terminate`] for strands.
     pub fn unhandled_panic(mut self, policy: UnhandledPanic) -> Self {
-        self.config.unhandled_panic = policy;
+        self.config.unhandled_panic = Some(policy);
         self
     }
 

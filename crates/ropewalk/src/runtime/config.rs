@@ -22,7 +22,8 @@ pub(crate) struct Hooks {
     pub(crate) after_poll: Option<TaskHook>,
 }
 
-/// What happens to a panic in a task that nobody waits for.
+/// What happens to a panic in a task or strand that nobody waits for. If nothing is said, panics of tasks are reported, and those of
+/// strands terminate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnhandledPanic {
     /// It is printed to standard error with the task's name and spawn place, and counted.
@@ -84,7 +85,8 @@ pub(crate) struct Config {
     pub(crate) strand_stack_size: usize,
     pub(crate) pin_workers: bool,
     pub(crate) blocking: BlockingConfig,
-    pub(crate) unhandled_panic: UnhandledPanic,
+    /// `None`: tasks are reported, strands terminate.
+    pub(crate) unhandled_panic: Option<UnhandledPanic>,
     pub(crate) block_in_task: BlockInTask,
     pub(crate) observe: bool,
     pub(crate) seed: u64,

@@ -18,7 +18,7 @@ use crate::sched::pool::Pool;
 use crate::sched::station::Station;
 use crate::sched::worker::Worker;
 use ropewalk_core::prim::Lock;
-use ropewalk_core::prim::real::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use ropewalk_core::prim::real::{AtomicBool, AtomicU64, Ordering::*};
 use ropewalk_core::task::{PanicInfo, TaskId, drop_payload};
 use std::fmt;
 use std::io::{self, Write};
@@ -63,6 +63,8 @@ pub(crate) struct Shared {
     /// It waits for its tasks to end.
     drains: AtomicBool,
     fatal: Lock<Option<Fatal>>,
+    /// Whether there is one: who has left its waker and finds that there is none will be woken.
+    is_fatal: AtomicBool,
     /// Threads in `block_on`, to be woken if a panic ends the runtime.
     roots: Lock<Vec<Waker>>,
 }
@@ -106,6 +108,7 @@ impl Shared {
             abandoned: AtomicBool::new(false),
             drains: AtomicBool::new(false),
             fatal: Lock::new(None),
+            is_fatal: AtomicBool::new(false),
             roots: Lock::new(Vec::new()),
         });
         let most = if hosted { workers } else { super::MOST_WORKERS };
@@ -223,35 +226,43 @@ impl Shared {
 
     /// A panic nobody took: never silent.
     pub(crate) fn unhandled(&self, panic: PanicInfo) {
-        self.panics.add_shared(1);
-        complain(format_args!("detached {panic}"));
-        let message = panic.to_string();
-        if let Some(panic) = self.terminate(message, Some(panic)) {
-            drop_payload(panic.into_payload());
-        }
+        self.unhandled_by(self.config.unhandled_panic.unwrap_or(UnhandledPanic::Report), panic);
     }
 
     /// The same of a strand.
     pub(crate) fn unhandled_strand(&self, panic: PanicInfo) {
-        self.unhandled(panic);
+        self.unhandled_by(self.config.unhandled_panic.unwrap_or(UnhandledPanic::Terminate), panic);
+    }
+
+    fn unhandled_by(&self, policy: UnhandledPanic, panic: PanicInfo) {
+        self.panics.add_shared(1);
+        complain(format_args!("detached {panic}"));
+        let message = panic.to_string();
+        let left = match policy {
+            UnhandledPanic::Report => Some(panic),
+            UnhandledPanic::Terminate => self.terminate(message, Some(panic)),
+        };
+        if let Some(panic) = left {
+            drop_payload(panic.into_payload());
+        }
     }
 
     /// The same of a strand whose handle was forgotten.
     pub(crate) fn forgotten_strand(&self, panic: String) {
         self.panics.add_shared(1);
         complain(format_args!("{panic}; its handle was forgotten"));
-        let _none = self.terminate(panic, None);
+        if self.can_terminate() {
+            let _none = self.terminate(panic, None);
+        }
     }
 
-    /// Ends the runtime, if that is what a panic does. Gives back the panic if another one was first, or nothing ends.
+    /// Ends the runtime. Gives back the panic if another one was first.
     fn terminate(&self, message: String, mut panic: Option<PanicInfo>) -> Option<PanicInfo> {
-        if !self.can_terminate() {
-            return panic;
-        }
         let mut fatal = self.fatal.lock();
         if fatal.is_none() {
             *fatal = Some(Fatal { message, panic: panic.take() });
         }
+        self.is_fatal.store(true, Release);
         drop(fatal);
         self.close_all();
         let roots = self.roots.lock().clone();
@@ -271,17 +282,19 @@ impl Shared {
     pub(crate) fn forgotten_panic(&self, panic: String) {
         self.panics.add_shared(1);
         complain(format_args!("{panic}; its parent has ended, and nobody asked its group for the result"));
-        let _none = self.terminate(panic, None);
+        if self.config.unhandled_panic == Some(UnhandledPanic::Terminate) {
+            let _none = self.terminate(panic, None);
+        }
     }
 
-    /// Whether a panic that nobody takes ends the runtime.
+    /// Whether there are panics that end the runtime if nobody takes them.
     pub(crate) fn can_terminate(&self) -> bool {
-        self.config.unhandled_panic == UnhandledPanic::Terminate
+        self.config.unhandled_panic != Some(UnhandledPanic::Report)
     }
 
     /// Whether a panic ended the runtime.
     pub(crate) fn is_terminated(&self) -> bool {
-        self.can_terminate() && self.fatal.lock().is_some()
+        self.is_fatal.load(Acquire)
     }
 
     /// # Panics

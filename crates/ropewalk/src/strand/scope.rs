@@ -473,3 +473,6 @@ impl fmt::Debug for Scope<'_, '_> {
         f.debug_struct("Scope").field("kind", &self.scene.kind).field("len", &self.len()).finish()
     }
 }
+
+#[cfg(test)]
+mod tests;
