@@ -7,6 +7,8 @@
 //! Strands form a tree: a [`scope`] starts children that may borrow from the call it is in, and is not left before they ended.
 //! Cancelling a strand makes the wait it is in unwind; on its way the scopes it is in cancel their children.
 //!
+//! In programs built with `panic = "abort"` nothing can unwind: a cancelled strand goes on, and [`is_cancelled`] tells it.
+//!
 //! | file | what it is |
 //! |---|---|
 //! | `body` | a strand as the body of a task (B1, B2) |
@@ -24,6 +26,10 @@ mod handle;
 mod nursery;
 mod scope;
 pub(crate) mod seat;
+#[cfg(unix)]
+mod stack;
+#[cfg(not(unix))]
+#[path = "strand/plain_stack.rs"]
 mod stack;
 mod stranded;
 pub(crate) mod unwinding;

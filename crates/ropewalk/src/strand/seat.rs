@@ -11,7 +11,7 @@
 use super::{Interrupted, nursery, unwinding};
 use crate::context;
 use crate::local::Locals;
-use crate::runtime::Handle;
+use crate::runtime::{Handle, complain};
 use crate::sched::worker::Worker;
 use crate::thread::Holds;
 use crate::wait::HandlerStack;
@@ -20,6 +20,7 @@ use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::panic::resume_unwind;
 use std::ptr::{NonNull, null};
+use std::sync::Once;
 use std::task::{Context, Poll, Waker};
 
 /// What a stack of execution has on it that others on this thread must not see: in the strand, or in the worker's frame if
@@ -204,6 +205,9 @@ impl Seat {
         if self.own.shields.get() > 0 {
             return;
         }
+        if cfg!(panic = "abort") {
+            return cannot_interrupt();
+        }
         if !self.is_unwinding() {
             self.unwinding.set(true);
             resume_unwind(Box::new(Interrupted));
@@ -231,11 +235,25 @@ impl Seat {
     }
 }
 
+/// Says so, once.
+fn cannot_interrupt() {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        complain(format_args!(
+            "this program was built with panic = \"abort\": a strand that is cancelled cannot be interrupted and goes on; \
+             strand::is_cancelled tells it"
+        ));
+    });
+}
+
 /// What a plain thread, or a task's stack, waits with: the same rule for nurseries.
 pub(crate) fn interrupt_if_failed(waker: &Waker) {
     let failed = Belongings::here(|own| {
         !own.nurseries.is_empty() && own.shields.get() == 0 && own.nurseries.poll_failed(waker)
     });
+    if failed && cfg!(panic = "abort") {
+        return cannot_interrupt();
+    }
     if failed && !std::thread::panicking() {
         resume_unwind(Box::new(Interrupted));
     }

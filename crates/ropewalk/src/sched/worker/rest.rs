@@ -54,6 +54,7 @@ impl Worker {
 
     /// Sleeps with the thread.
     pub(crate) fn sleep(&self) {
+        self.stacks.rest();
         self.between_hooks(|| self.sleep_by(|| self.park()));
     }
 

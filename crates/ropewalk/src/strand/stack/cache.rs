@@ -18,6 +18,8 @@ pub(crate) struct StackCache {
     /// The first `kept` are there.
     stacks: [Cell<Option<Stack>>; KEPT],
     kept: Cell<usize>,
+    /// One was put since the last [`rest`](Self::rest).
+    used: Cell<bool>,
 }
 
 impl StackCache {
@@ -44,6 +46,7 @@ impl StackCache {
             return self.put_elsewhere(stack, same);
         }
         stack.set_owner(None);
+        self.used.set(true);
         self.stacks[kept].set(Some(stack));
         self.kept.set(kept + 1);
     }
@@ -57,6 +60,14 @@ impl StackCache {
             self.class.set(Some(stack.class()));
         }
         self.put(stack);
+    }
+
+    /// The worker is about to sleep. If it has not used its stacks since the last time, it keeps none.
+    #[inline]
+    pub(crate) fn rest(&self) {
+        if !self.used.replace(false) && self.kept.get() > 0 {
+            self.trim();
+        }
     }
 
     /// Gives all stacks to the depot, and their memory to the system.
@@ -108,6 +119,17 @@ mod tests {
             assert_eq!(at(&cache.pop().unwrap()), expected);
         }
         assert!(cache.pop().is_none());
+    }
+
+    #[test]
+    fn who_rests_twice_without_using_them_keeps_none() {
+        let cache = StackCache::default();
+        let class = Class::new(Shape::of(64 << 10).unwrap(), &GUARDS);
+        stacks(class, 3).into_iter().for_each(|stack| cache.put(stack));
+        cache.rest();
+        assert_eq!(cache.kept.get(), 3);
+        cache.rest();
+        assert_eq!(cache.kept.get(), 0);
     }
 
     #[test]
