@@ -12,7 +12,7 @@ mod ledger;
 mod world;
 
 use ledger::{Balance, Counting, Ledger, live};
-use ropewalk::{Runtime, Wait, spawn, yield_now};
+use ropewalk::{Runtime, Wait, spawn, strand, yield_now};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::mpsc::{Receiver, channel};
@@ -81,7 +81,23 @@ fn warm_up() {
     let failing = runtime.spawn(async { std::panic::resume_unwind(Box::new(1)) });
     assert!(runtime.block_on(failing).is_err());
     runtime.spawn(yield_now()).wait().unwrap();
-    runtime.run(|| ()); // strands have a panic hook
+    // A panic hook, and as many stacks as there ever are at once.
+    let begun = AtomicUsize::new(0);
+    runtime.run(|| {
+        strand::scope(|s| {
+            for _ in 0..5000 {
+                let _unjoined = s.spawn(|| {
+                    begun.fetch_add(1, Relaxed);
+                    strand::sleep(Duration::MAX);
+                });
+            }
+            while begun.load(Relaxed) < 5000 {
+                strand::yield_now();
+            }
+            s.cancel_all();
+            s.join_all();
+        });
+    });
     thread::spawn(|| println!("soak: warm")).join().unwrap();
     wait_for_the_harness();
 }
