@@ -173,6 +173,11 @@ impl TaskRef {
         self.header().state.load().is_complete()
     }
 
+    /// Whether its handle knows how it ended, which comes a moment before it [is over](Self::is_finished).
+    pub fn has_ended(&self) -> bool {
+        self.header().join.done().is_some() || self.is_finished()
+    }
+
     /// Whether somebody asked the task to stop.
     pub fn is_cancelled(&self) -> bool {
         self.header().state.load().is_cancelled()

@@ -73,6 +73,8 @@ struct Members {
     panics: Vec<PanicInfo>,
     /// Panics that are with a handle: it may yet take them, or be forgotten.
     with_handle: Vec<(TaskId, String)>,
+    /// Panics that were taken from their handle already, and not noted yet: a handle knows a moment earlier.
+    taken: Vec<TaskId>,
 }
 
 /// A child's place in the list.
@@ -130,7 +132,9 @@ impl Scene {
         // SAFETY: it is in this list (C3).
         unsafe { members.list.remove(NonNull::from(tie)) };
         if let Some(text) = panic {
-            members.with_handle.push((id, text));
+            if !members.is_taken(id) {
+                members.with_handle.push((id, text));
+            }
             self.fail(members);
         }
     }
@@ -138,7 +142,7 @@ impl Scene {
     /// Nobody will join a child that panicked. If it never had a handle by then, this comes before step 2.
     pub(crate) fn keep_panic(&self, panic: PanicInfo) {
         let mut members = self.members.lock();
-        members.forget_handle(panic.task());
+        members.take_from_handle(panic.task());
         members.panics.push(panic);
         self.fail(members);
     }
@@ -158,7 +162,7 @@ impl Scene {
 
     /// A handle has taken a panic.
     pub(super) fn panic_taken(&self, id: TaskId) {
-        self.members.lock().forget_handle(id);
+        self.members.lock().take_from_handle(id);
     }
 
     /// Step 4 of a child.
@@ -213,8 +217,11 @@ impl Scene {
     /// The closure is over: cancels who is left, waits for all, and says what is to be told of them.
     fn close(&self) -> Remains {
         let children = self.members.lock().references();
+        let live: Vec<_> = children.iter().filter(|child| !child.has_ended()).collect();
         children.iter().for_each(TaskRef::cancel);
-        let names: Vec<_> = children.iter().map(name_of).collect();
+        // One that was joined may not have come to its step 2 yet.
+        let names: Vec<_> = live.iter().map(|child| name_of(child)).collect();
+        drop(live);
         drop(children);
         if self.members.lock().alive > 0 {
             wait_to_the_end(|cx| self.poll_empty(cx));
@@ -237,8 +244,20 @@ impl Members {
         self.list.iter().filter_map(reference).collect()
     }
 
-    fn forget_handle(&mut self, id: TaskId) {
-        self.with_handle.retain(|(known, _)| *known != id);
+    /// The panic of `id` is with its handle no longer; it may not have been noted yet.
+    fn take_from_handle(&mut self, id: TaskId) {
+        let known = self.with_handle.len();
+        self.with_handle.retain(|(with_handle, _)| *with_handle != id);
+        if self.with_handle.len() == known {
+            self.taken.push(id);
+        }
+    }
+
+    /// Whether the panic of `id` was taken from its handle before it could be noted.
+    fn is_taken(&mut self, id: TaskId) -> bool {
+        let known = self.taken.len();
+        self.taken.retain(|taken| *taken != id);
+        self.taken.len() < known
     }
 }
 

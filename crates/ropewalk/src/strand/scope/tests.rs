@@ -127,8 +127,8 @@ fn model_nursery_fails_against_its_owners_wait() {
 // Two children of a nursery panic at once: one failure, both kept.
 //
 // mutation: a-second-panic-is-lost
-// - in crates/ropewalk/src/strand/scope.rs: `members.with_handle.push((id, text));`
-// + `if !members.failed { members.with_handle.push((id, text)); }`
+// - in crates/ropewalk/src/strand/scope.rs: `if !members.is_taken(id) {`
+// + `if !members.is_taken(id) && !members.failed {`
 #[test]
 fn model_nursery_two_panics() {
     model(|| {
@@ -148,7 +148,30 @@ fn model_nursery_two_panics() {
         children.into_iter().for_each(|child| child.join().unwrap());
         let mut members = call.scene.members.lock();
         assert!(members.failed);
-        members.forget_handle(id(1));
+        members.take_from_handle(id(1));
         assert_eq!(members.with_handle, [(id(2), "2".to_owned())]);
+    });
+}
+
+// A handle takes a panic while the child is about to note it: nobody is told twice.
+//
+// mutation: a-panic-is-told-twice
+// - in crates/ropewalk/src/strand/scope.rs: `self.taken.len() < known`
+// + `self.taken.len() < known && known > 9`
+#[test]
+fn model_scope_a_panic_is_taken_against_its_note() {
+    model(|| {
+        let call = call(Kind::Scope);
+        let tie = enrol(&call);
+        let child = {
+            let call = call.clone();
+            thread::spawn(move || {
+                call.scene.unlist(&tie, id(1), Some("on purpose".into()));
+                call.scene.left();
+            })
+        };
+        call.scene.panic_taken(id(1));
+        child.join().unwrap();
+        assert!(call.scene.members.lock().with_handle.is_empty());
     });
 }
