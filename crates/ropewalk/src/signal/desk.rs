@@ -12,7 +12,6 @@ use super::handler::{self, Action, LIMIT};
 use super::slot::Slot;
 use libc::c_int;
 use ropewalk_core::prim::Lock;
-use std::array;
 use std::io::{self, PipeReader, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
@@ -23,8 +22,9 @@ const STACK: usize = 256 << 10;
 
 /// The signals of this process.
 pub(super) struct Desk {
-    slots: [Slot; LIMIT],
-    states: [Lock<State>; LIMIT],
+    /// Both are made on the heap: the first listener may be a strand, whose stack is small.
+    slots: Box<[Slot; LIMIT]>,
+    states: Box<[Lock<State>; LIMIT]>,
     /// Whether the thread runs.
     is_started: Lock<bool>,
 }
@@ -36,12 +36,17 @@ struct State {
     before: Option<Action>,
 }
 
+fn for_each_signal<T>(make: impl FnMut() -> T) -> Box<[T; LIMIT]> {
+    let all: Box<[T]> = std::iter::repeat_with(make).take(LIMIT).collect();
+    all.try_into().ok().expect("one for each")
+}
+
 impl Desk {
     pub(super) fn get() -> &'static Self {
         static DESK: OnceLock<Desk> = OnceLock::new();
         DESK.get_or_init(|| Desk {
-            slots: array::from_fn(|_| Slot::new()),
-            states: array::from_fn(|_| Lock::new(State::default())),
+            slots: for_each_signal(Slot::new),
+            states: for_each_signal(|| Lock::new(State::default())),
             is_started: Lock::new(false),
         })
     }
