@@ -37,9 +37,16 @@ fn the_echo_server_answers_and_ends_by_ctrl_c() {
     assert_eq!(open.read(&mut [0]).unwrap_or(0), 0, "it was hung up on");
 }
 
+/// Of tasks, and of strands.
+const CHAT_SERVERS: [&str; 2] = [env!("CARGO_BIN_EXE_chat_server"), env!("CARGO_BIN_EXE_strand_chat")];
+
 #[test]
-fn the_chat_server_passes_lines_on() {
-    let server = Server::start(env!("CARGO_BIN_EXE_chat_server"), &["127.0.0.1:0"]);
+fn the_chat_servers_pass_lines_on() {
+    CHAT_SERVERS.into_iter().for_each(passes_lines_on);
+}
+
+fn passes_lines_on(program: &str) {
+    let server = Server::start(program, &["127.0.0.1:0"]);
     let mut clients: Vec<_> = (0..10).map(|_| BufReader::new(server.connect())).collect();
     let hear = |client: &mut BufReader<TcpStream>| {
         let mut line = String::new();
@@ -126,11 +133,13 @@ fn a_crowd_that_takes_all_descriptors_ends_no_server() {
     let (here, folder) = ("127.0.0.1:0", Folder::new("crowd"));
     let echoes = |server: &Server| assert_eq!(ask(&server.connect(), "still here"), "still here");
     survives_a_crowd(env!("CARGO_BIN_EXE_echo_server"), &[here], echoes);
-    survives_a_crowd(env!("CARGO_BIN_EXE_chat_server"), &[here], |server| {
-        let mut line = String::new();
-        BufReader::new(server.connect()).read_line(&mut line).unwrap();
-        assert_eq!(line, "your name?\n");
-    });
+    for program in CHAT_SERVERS {
+        survives_a_crowd(program, &[here], |server| {
+            let mut line = String::new();
+            BufReader::new(server.connect()).read_line(&mut line).unwrap();
+            assert_eq!(line, "your name?\n");
+        });
+    }
     let echo = Server::start(env!("CARGO_BIN_EXE_echo_server"), &[here]);
     survives_a_crowd(env!("CARGO_BIN_EXE_tcp_proxy"), &[here, &echo.address], |proxy| {
         // It needs two descriptors for each client: who is accepted with the last one is hung up on, until the crowd is gone.
@@ -197,7 +206,11 @@ fn the_file_server_gives_files_of_its_folder_and_nothing_else() {
 
 #[test]
 fn who_leaves_the_chat_by_an_error_has_left_too() {
-    let server = Server::start(env!("CARGO_BIN_EXE_chat_server"), &["127.0.0.1:0"]);
+    CHAT_SERVERS.into_iter().for_each(says_who_has_left);
+}
+
+fn says_who_has_left(program: &str) {
+    let server = Server::start(program, &["127.0.0.1:0"]);
     let mut clients: Vec<_> = (0..2).map(|_| BufReader::new(server.connect())).collect();
     let hear = |client: &mut BufReader<TcpStream>| {
         let mut line = String::new();
