@@ -68,7 +68,7 @@ impl Belongings {
 pub(crate) struct Seat {
     pub(crate) own: Belongings,
     /// The runtimes it has entered, while it is suspended; mostly none.
-    entered: Cell<Option<Box<Vec<Handle>>>>,
+    entered: Cell<Option<Box<[Handle]>>>,
     yielder: Cell<*const Yielder<(), ()>>,
     waker: Cell<*const Waker>,
     cancelled: Cell<bool>,
@@ -126,14 +126,14 @@ impl Seat {
         self.cancelled.set(cancelled);
         worker.frame.strand.set(Some(NonNull::from(self)));
         if let Some(entered) = self.entered.take() {
-            context::come_back(*entered);
+            context::come_back(entered.into_vec());
         }
         Leave(self, worker)
     }
 
     #[cold]
     fn take_along(&self) {
-        self.entered.set(Some(Box::new(context::go_away())));
+        self.entered.set(Some(context::go_away().into_boxed_slice()));
     }
 
     /// The waker of the poll that is under way: a copy, because what is polled with it may itself wait, and then goes on in
