@@ -116,8 +116,10 @@ where
     T: Send,
 {
     scope(|s| {
-        let _inside = context::enter(runtime.clone());
-        let root = s.spawn(f);
+        let root = {
+            let _inside = context::enter(runtime.clone());
+            s.spawn(f)
+        };
         handle::value_of(crate::wait::block_on_in(runtime, root))
     })
 }

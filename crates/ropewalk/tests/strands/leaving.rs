@@ -276,6 +276,17 @@ fn scopes_work_on_threads_and_in_tasks() {
 }
 
 #[test]
+fn run_inside_a_strand_is_another_strand() {
+    on_every_kind(|kind| {
+        let runtime = kind.build();
+        let handle = runtime.handle();
+        let ids = runtime.run(|| (strand::id(), ropewalk::run(strand::id), handle.run(strand::id)));
+        assert!(ids.0.is_some() && ids.1.is_some() && ids.2.is_some());
+        assert!(ids.0 != ids.1 && ids.1 != ids.2);
+    });
+}
+
+#[test]
 fn a_strand_can_be_awaited() {
     on_every_kind(|kind| {
         let runtime = kind.build();
