@@ -15,6 +15,8 @@ pub enum Peer {
     RopewalkCt,
     /// With io_uring, and buffers that the driver lends.
     RopewalkUring,
+    /// A server on strands, where others are on tasks.
+    RopewalkStrand,
     TokioMt,
     TokioCt,
     Smol,
@@ -34,10 +36,11 @@ pub enum Peer {
 }
 
 impl Peer {
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Ropewalk,
         Self::RopewalkCt,
         Self::RopewalkUring,
+        Self::RopewalkStrand,
         Self::TokioMt,
         Self::TokioCt,
         Self::Smol,
@@ -60,6 +63,7 @@ impl Peer {
             Self::Ropewalk => "ropewalk",
             Self::RopewalkCt => "ropewalk-ct",
             Self::RopewalkUring => "ropewalk-uring",
+            Self::RopewalkStrand => "ropewalk-strand",
             Self::TokioMt => "tokio-mt",
             Self::TokioCt => "tokio-ct",
             Self::Smol => "smol",
@@ -79,7 +83,10 @@ impl Peer {
 
     /// Neither ours nor the floor without a runtime.
     pub fn is_rival(self) -> bool {
-        !matches!(self, Self::Ropewalk | Self::RopewalkCt | Self::RopewalkUring | Self::Limit)
+        !matches!(
+            self,
+            Self::Ropewalk | Self::RopewalkCt | Self::RopewalkUring | Self::RopewalkStrand | Self::Limit
+        )
     }
 
     /// One of those that no row may be slower than.

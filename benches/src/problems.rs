@@ -1,6 +1,7 @@
 //! The problems: what `bench one` can measure, on whom. One problem gives one or more rows of the report (`targets.rs`).
 
 pub mod io;
+mod strand;
 mod sync;
 
 use crate::meter::{Meter, Sample, Speed};
@@ -306,7 +307,7 @@ const KERNEL: &[Problem] = &[
 
 /// Every problem, in the order of the report.
 pub fn all() -> impl Iterator<Item = &'static Problem> {
-    KERNEL.iter().chain(sync::PROBLEMS).chain(io::PROBLEMS)
+    KERNEL.iter().chain(sync::PROBLEMS).chain(io::PROBLEMS).chain(strand::PROBLEMS)
 }
 
 /// The rows with work also say how long a unit of it takes alone.

@@ -5,9 +5,10 @@
 //! against the same peer measured in the same run. Of the named peers the best one that was measured counts.
 
 mod io;
+mod strand;
 mod sync;
 
-use crate::peers::Peer::{self, Go, Limit, May, Rayon, Smol, TokioCt, TokioMt};
+use crate::peers::Peer::{self, Go, Limit, May, Rayon, Ropewalk, Smol, TokioCt, TokioMt};
 
 /// Which way is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub struct Row {
     pub unit: &'static str,
     pub better: Better,
     pub source: Source,
+    /// Which of our forms is judged.
+    pub ours: Peer,
     /// The figure to reach, and the one to go on to. Rows without are shown but not judged.
     pub target: Option<f64>,
     pub stretch: Option<f64>,
@@ -50,6 +53,7 @@ const PLAIN: Row = Row {
     unit: "ns",
     better: Better::Lower,
     source: Source::Value(""),
+    ours: Ropewalk,
     target: None,
     stretch: None,
     named: &[],
@@ -446,7 +450,7 @@ const KERNEL: &[Row] = &[
 
 /// Every row, in the order of the report.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
-    KERNEL.iter().chain(sync::ROWS).chain(io::ROWS)
+    KERNEL.iter().chain(sync::ROWS).chain(io::ROWS).chain(strand::ROWS)
 }
 
 impl Better {
@@ -494,6 +498,7 @@ mod tests {
             let ordered = row.named.windows(2).all(|pair| row.better.reaches(pair[0].1, pair[1].1));
             assert!(ordered, "{}", row.name);
             let compared = row.named_in.map_or(row, |name| rows().find(|row| row.name == name).unwrap());
+            assert!(problem(row).peers.contains(&row.ours) && !row.ours.is_rival(), "{}", row.name);
             assert!(row.named.iter().all(|(peer, _)| problem(compared).peers.contains(peer)), "{}", row.name);
         }
     }

@@ -69,7 +69,7 @@ pub fn judge(figures: &Figures) -> Vec<Verdict> {
 }
 
 fn judge_row(row: &'static Row, figures: &Figures) -> Verdict {
-    let ours = figures.get(row.name, Peer::Ropewalk);
+    let ours = figures.get(row.name, row.ours);
     let floor = best_of(row, ours, figures, Peer::is_floor);
     Verdict {
         row,
@@ -193,6 +193,21 @@ mod tests {
         assert_eq!(of(figures, "spawn_many_outside").goal.unwrap().met, Some(Finding::No));
         let figures = Figures::default().with("spawn_many_speed_up", Peer::Ropewalk, 1.92);
         assert_eq!(of(figures, "spawn_many_speed_up").goal.unwrap().met, Some(Finding::Yes));
+    }
+
+    #[test]
+    fn strands_are_judged_by_our_own_tasks() {
+        let figures = |strands| {
+            Figures::default()
+                .with("strand_echo", Peer::Ropewalk, 100.0)
+                .with("strand_echo", Peer::RopewalkStrand, strands)
+                .with("strand_echo", Peer::TokioMt, 96.0)
+        };
+        let verdict = of(figures(95.5), "strand_echo");
+        assert_eq!(verdict.goal.unwrap().against.unwrap().peer, Peer::Ropewalk);
+        assert_eq!(verdict.goal.unwrap().met, Some(Finding::Yes));
+        assert_eq!((verdict.ours, verdict.floor_held), (Some(95.5), Some(Finding::No)));
+        assert_eq!(of(figures(94.5), "strand_echo").goal.unwrap().met, Some(Finding::No));
     }
 
     #[test]

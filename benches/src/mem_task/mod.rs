@@ -21,11 +21,11 @@ use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-const WORKERS: usize = 2;
+pub const WORKERS: usize = 2;
 /// Tasks parked before the first look, so that what a runtime allocates once is not charged to the rest.
-const WARM: u64 = 2_000;
+pub const WARM: u64 = 2_000;
 /// Tasks spawned before waiting until all of them are parked.
-const WAVE: u64 = 100;
+pub const WAVE: u64 = 100;
 
 /// may maps a guarded stack per coroutine and the kernel gives a process 65,530 mappings.
 fn tasks(peer: Peer, speed: Speed) -> u64 {
@@ -66,29 +66,34 @@ impl Future for Parked {
 }
 
 /// Where parked units leave what would wake them. Its memory is there, and touched, before anything is measured.
-struct Table<T> {
+pub struct Table<T> {
     slots: Lock<Vec<Option<T>>>,
     kept: AtomicU64,
 }
 
 impl<T> Table<T> {
-    const fn new() -> Self {
+    pub const fn new() -> Self {
         Self { slots: Lock::new(Vec::new()), kept: AtomicU64::new(0) }
     }
 
-    fn reserve(&self, slots: u64) {
+    pub fn reserve(&self, slots: u64) {
         self.slots.lock().resize_with(slots as usize, || None);
     }
 
-    fn keep(&self, value: T) {
+    pub fn keep(&self, value: T) {
         let mut slots = self.slots.lock();
         let slot = self.kept.fetch_add(1, Ordering::Release) as usize;
         assert!(slots[slot].replace(value).is_none());
     }
 
     /// How many units are parked.
-    fn kept(&self) -> u64 {
+    pub fn kept(&self) -> u64 {
         self.kept.load(Ordering::Acquire)
+    }
+
+    /// What they have left, for those that go on.
+    pub fn take_all(&self) -> Vec<T> {
+        self.slots.lock().iter_mut().filter_map(Option::take).collect()
     }
 }
 

@@ -5,7 +5,7 @@ use super::Problem;
 use crate::http_hello::{self, Hello};
 use crate::meter::{Meter, Sample, Speed};
 use crate::peers::Peer::{
-    self, Go, Limit, May, Monoio, Ropewalk, RopewalkCt, RopewalkUring, Smol, TokioCt, TokioMt,
+    self, Go, Limit, May, Monoio, Ropewalk, RopewalkCt, RopewalkStrand, RopewalkUring, Smol, TokioCt, TokioMt,
 };
 use crate::service::Cores;
 use crate::side::Rig;
@@ -13,7 +13,7 @@ use crate::tcp_10k::{self, Buffers, Crowd};
 use crate::tcp_echo::{self, Echo};
 
 const ECHO_PEERS: &[Peer] =
-    &[Ropewalk, RopewalkCt, RopewalkUring, TokioMt, TokioCt, Smol, May, Monoio, Go, Limit];
+    &[Ropewalk, RopewalkCt, RopewalkUring, RopewalkStrand, TokioMt, TokioCt, Smol, May, Monoio, Go, Limit];
 /// may and Go cannot wait for readiness and read later, as far as their sockets show.
 const READY_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, RopewalkUring, TokioMt, TokioCt, Smol, Limit];
 /// Who can run hyper, and Go.

@@ -7,6 +7,7 @@ pub mod may;
 #[cfg(feature = "monoio")]
 pub mod monoio;
 pub mod ropewalk;
+mod ropewalk_strand;
 pub mod smol;
 pub mod tokio;
 
@@ -56,6 +57,7 @@ pub fn serve(peer: Peer, workers: usize) -> Result<(), String> {
         Peer::Ropewalk => ropewalk::serve(&peers::ropewalk(workers), service::listen()?),
         Peer::RopewalkCt => ropewalk::serve(&peers::ropewalk(0), service::listen()?),
         Peer::RopewalkUring => ropewalk::serve_lent(&peers::ropewalk_uring(workers), service::listen()?),
+        Peer::RopewalkStrand => ropewalk_strand::serve(&peers::ropewalk(workers), service::listen()?),
         Peer::TokioMt => tokio::serve(&peers::tokio_mt_io(workers), service::listen()?),
         Peer::TokioCt => tokio::serve(&peers::tokio_ct_io(), service::listen()?),
         Peer::Smol => smol::serve(peers::smol_io(workers), service::listen()?),

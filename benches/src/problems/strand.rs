@@ -1,0 +1,44 @@
+//! The problems about strands. (The echo server on strands is a peer of `tcp_echo`.)
+
+use super::Problem;
+use crate::peers::Peer::{self, Go, Limit, May, Ropewalk, RopewalkCt};
+use crate::{mem_strand, strand_spawn_join, strand_yield};
+
+/// Who has stacks, and a scheduler for them; and a bare stack.
+const SWITCHING_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, May, Go, Limit];
+const PARKING_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, May, Go];
+
+pub const PROBLEMS: &[Problem] = &[
+    Problem {
+        name: "strand_yield",
+        dir: "strand_yield",
+        about: "2 strands on 1 worker that yield to each other",
+        workers: 1,
+        peers: SWITCHING_PEERS,
+        run: strand_yield::run,
+    },
+    Problem {
+        name: "strand_spawn_join",
+        dir: "strand_spawn_join",
+        about: "start an empty strand from a strand and join it, 1 worker",
+        workers: 1,
+        peers: SWITCHING_PEERS,
+        run: |peer, meter| strand_spawn_join::run(peer, 1, meter),
+    },
+    Problem {
+        name: "strand_spawn_join_2w",
+        dir: "strand_spawn_join",
+        about: "the same on 2 workers",
+        workers: 2,
+        peers: SWITCHING_PEERS,
+        run: |peer, meter| strand_spawn_join::run(peer, 2, meter),
+    },
+    Problem {
+        name: "mem_strand",
+        dir: "mem_strand",
+        about: "bytes per parked strand: heap and resident",
+        workers: 2,
+        peers: PARKING_PEERS,
+        run: |peer, meter| mem_strand::run(peer, meter.speed),
+    },
+];

@@ -1,0 +1,69 @@
+//! The rows about strands.
+
+use super::{Better, PLAIN, Row, Source};
+use crate::peers::Peer::{Go, May, Ropewalk, RopewalkStrand};
+
+/// How far the echo server on strands may be from the one on tasks.
+const WITHIN: f64 = 0.05;
+
+/// Thousands of answers a second of the echo server on strands.
+const fn rate(name: &'static str, problem: &'static str) -> Row {
+    let (better, source) = (Better::Higher, Source::Value(problem));
+    Row { unit: "k/s", better, source, target: Some(1.0 - WITHIN), ..echo(name) }
+}
+
+/// Another figure of it: less is better.
+const fn beside(name: &'static str, problem: &'static str, field: &'static str) -> Row {
+    Row { unit: "us", source: Source::Extra(problem, field), target: Some(1.0 + WITHIN), ..echo(name) }
+}
+
+/// It is judged by our own tasks.
+const fn echo(name: &'static str) -> Row {
+    Row { name, ours: RopewalkStrand, named: &[(Ropewalk, 1.0)], ..PLAIN }
+}
+
+pub const ROWS: &[Row] = &[
+    Row {
+        name: "strand_yield",
+        source: Source::Value("strand_yield"),
+        target: Some(38.0),
+        stretch: Some(25.0),
+        named: &[(May, 68.0), (Go, 120.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "strand_spawn_join",
+        source: Source::Value("strand_spawn_join"),
+        target: Some(120.0),
+        named: &[(Go, 492.0), (May, 1_103.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "strand_spawn_join_2w",
+        source: Source::Value("strand_spawn_join_2w"),
+        target: Some(250.0),
+        named: &[(Go, 498.0), (May, 10_133.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "mem_strand_rss",
+        unit: "B",
+        source: Source::Extra("mem_strand", "rss"),
+        target: Some(4_400.0),
+        named: &[(Go, 2_614.0), (May, 7_807.0)],
+        ..PLAIN
+    },
+    Row { name: "mem_strand_heap", unit: "B", source: Source::Value("mem_strand"), ..PLAIN },
+    Row {
+        name: "mem_strand_allocations",
+        unit: "calls",
+        source: Source::Extra("mem_strand", "allocations"),
+        ..PLAIN
+    },
+    rate("strand_echo", "tcp_echo"),
+    beside("strand_echo_p99", "tcp_echo", "p99"),
+    beside("strand_echo_cpu", "tcp_echo", "cpu_us"),
+    rate("strand_echo_1c", "tcp_echo_1c"),
+    beside("strand_echo_1c_p99", "tcp_echo_1c", "p99"),
+    beside("strand_echo_1c_cpu", "tcp_echo_1c", "cpu_us"),
+];
