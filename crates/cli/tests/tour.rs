@@ -3,9 +3,9 @@
 use serde_json::Value;
 use std::process::{Command, Output};
 
-const STOPS: [&str; 12] = [
-    "million", "switches", "fair", "waiting", "tree", "pool", "requests", "inside", "timers", "threads",
-    "shared", "sockets",
+const STOPS: [&str; 14] = [
+    "million", "switches", "fair", "waiting", "tree", "scopes", "strands", "pool", "requests", "inside",
+    "timers", "threads", "shared", "sockets",
 ];
 
 fn ropewalk(args: &[&str]) -> Output {
@@ -135,12 +135,15 @@ fn bad_arguments_are_refused_with_what_is_accepted() {
             &["--only"],
             &[
                 "--only needs the name of a stop",
-                "million, switches, fair, waiting, tree, pool, requests, inside",
+                "million, switches, fair, waiting, tree, scopes, strands, pool, requests, inside",
             ],
         ),
         (
             &["--only", "billion"],
-            &["no stop \"billion\"", "million, switches, fair, waiting, tree, pool, requests, inside"],
+            &[
+                "no stop \"billion\"",
+                "million, switches, fair, waiting, tree, scopes, strands, pool, requests, inside",
+            ],
         ),
         (&["--only="], &["--only needs the name of a stop"]),
         (&["--quick=yes"], &["--quick takes no value", "\"yes\""]),

@@ -11,8 +11,10 @@ mod options;
 mod pool;
 mod report;
 mod requests;
+mod scopes;
 mod shared;
 mod sockets;
+mod strands;
 mod switches;
 mod threads;
 mod timers;
@@ -51,12 +53,14 @@ pub(crate) trait Stop: Sync {
     fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>>;
 }
 
-static STOPS: [&dyn Stop; 12] = [
+static STOPS: [&dyn Stop; 14] = [
     &million::Million,
     &switches::Switches,
     &fair::Fair,
     &waiting::Waiting,
     &tree::Tree,
+    &scopes::Scopes,
+    &strands::Strands,
     &pool::Resized,
     &requests::Requests,
     &inside::Inside,

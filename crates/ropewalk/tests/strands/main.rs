@@ -4,9 +4,11 @@
 mod kit;
 
 mod cancelling;
+mod colours;
 mod leaving;
 mod nurseries;
 mod placement;
+mod soundness;
 mod tree;
 mod unwinding;
 
