@@ -1,0 +1,576 @@
+//! What a strand may have on its stack while others take turns on its thread; and what may be forgotten.
+
+use crate::AGES;
+use crate::kit::guarded;
+use ropewalk::channel::{self, bounded, broadcast, oneshot, unbounded, watch};
+use ropewalk::net::{TcpListener, TcpStream, UdpSocket};
+use ropewalk::strand::{self, StrandError};
+use ropewalk::sync::{Barrier, CancellationToken, Mutex, Notify, RwLock, Semaphore};
+use ropewalk::{Builder, Runtime, TaskGroup, Wait, fs, spawn, spawn_blocking, task_group, time};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::future::{pending, poll_fn};
+use std::mem::forget;
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex as StdMutex, TryLockError, mpsc};
+use std::task::Poll;
+use std::thread::{ThreadId, current};
+use std::time::Duration;
+
+/// Many on one worker, and on more workers than there are cores.
+const WORKERS: [usize; 2] = [1, 4];
+const STRANDS: usize = 40;
+const SWITCHES: usize = 10;
+
+fn runtime(workers: usize) -> Runtime {
+    Runtime::builder().worker_threads(workers).build().unwrap()
+}
+
+/// The ways in which a strand lets others run.
+fn switch(number: usize) {
+    match number % 3 {
+        0 => strand::yield_now(),
+        1 => strand::sleep(Duration::from_micros(20)),
+        _ => spawn(async {}).wait().unwrap(),
+    }
+}
+
+/// Runs `body` on many strands at once, on few threads.
+fn on_many(body: impl Fn() + Sync) {
+    for workers in WORKERS {
+        guarded(format!("{workers} workers"), || {
+            runtime(workers).run(|| {
+                strand::scope(|s| {
+                    let strands: Vec<_> = (0..STRANDS).map(|_| s.spawn(&body)).collect();
+                    strands.into_iter().for_each(|strand| strand.join());
+                });
+            });
+        });
+    }
+}
+
+#[test]
+fn thread_locals_are_those_of_the_thread() {
+    thread_local!(static COUNT: Cell<usize> = const { Cell::new(0) });
+    /// What each thread's ought to be.
+    static COUNTS: StdMutex<Option<HashMap<ThreadId, usize>>> = StdMutex::new(None);
+
+    let address = || COUNT.with(|count| std::ptr::from_ref(count).addr());
+    on_many(|| {
+        let here = (current().id(), address());
+        for number in 0..SWITCHES {
+            // No switch between the two.
+            let expected = {
+                let mut counts = COUNTS.lock().unwrap();
+                let count = counts.get_or_insert_default().entry(current().id()).or_default();
+                *count += 1;
+                *count
+            };
+            COUNT.set(COUNT.get() + 1);
+            assert_eq!(COUNT.get(), expected);
+            switch(number);
+            assert_eq!((current().id(), address()), here);
+        }
+    });
+    let counts = COUNTS.lock().unwrap().take().unwrap();
+    assert_eq!(counts.values().sum::<usize>(), WORKERS.len() * STRANDS * SWITCHES);
+}
+
+#[test]
+fn a_borrow_on_the_stack_is_still_held_after_a_wait() {
+    on_many(|| {
+        let cell = RefCell::new(0);
+        for number in 0..SWITCHES {
+            let mut borrowed = cell.borrow_mut();
+            switch(number);
+            assert!(cell.try_borrow().is_err(), "it is held");
+            *borrowed += 1;
+            drop(borrowed);
+            let shared = (cell.borrow(), cell.borrow());
+            switch(number + 1);
+            assert!(cell.try_borrow_mut().is_err() && cell.try_borrow().is_ok());
+            drop(shared);
+        }
+        assert_eq!(cell.into_inner(), SWITCHES);
+    });
+}
+
+/// What belongs to the thread is borrowed for all that run there, and for nobody else.
+#[test]
+fn a_borrow_of_a_thread_local_is_seen_by_the_others_of_that_thread() {
+    thread_local!(static CELL: RefCell<usize> = const { RefCell::new(0) });
+    guarded("one worker", || {
+        let (borrowed, looked) = (Notify::new(), Notify::new());
+        runtime(1).run(|| {
+            strand::scope(|s| {
+                let holder = s.spawn(|| {
+                    CELL.with_borrow_mut(|value| {
+                        borrowed.notify_one();
+                        looked.notified().wait();
+                        *value += 1;
+                    });
+                });
+                borrowed.notified().wait();
+                assert!(CELL.with(|cell| cell.try_borrow_mut().is_err()));
+                let elsewhere = spawn_blocking(|| CELL.with(|cell| cell.try_borrow_mut().is_ok()));
+                assert!(elsewhere.wait().unwrap());
+                looked.notify_one();
+                holder.join();
+                assert_eq!(CELL.take(), 1);
+            });
+        });
+    });
+}
+
+/// Belongs to a thread, and is dropped there.
+struct Local<'a> {
+    made_on: ThreadId,
+    dropped: &'a AtomicUsize,
+}
+
+impl<'a> Local<'a> {
+    fn new(dropped: &'a AtomicUsize) -> Rc<Self> {
+        Rc::new(Self { made_on: current().id(), dropped })
+    }
+}
+
+impl Drop for Local<'_> {
+    fn drop(&mut self) {
+        assert_eq!(current().id(), self.made_on);
+        self.dropped.fetch_add(1, SeqCst);
+    }
+}
+
+#[test]
+fn what_is_not_send_stays_usable_and_is_dropped_where_it_was_made() {
+    let dropped = AtomicUsize::new(0);
+    on_many(|| {
+        let local = Local::new(&dropped);
+        let mut others = Vec::new();
+        for number in 0..SWITCHES {
+            others.push(local.clone());
+            switch(number);
+            assert_eq!(Rc::strong_count(&local), number + 2);
+            assert_eq!(local.made_on, current().id());
+        }
+        drop(local);
+        switch(0);
+        assert!(others.iter().all(|other| other.made_on == current().id()));
+    });
+    assert_eq!(dropped.into_inner(), WORKERS.len() * STRANDS);
+}
+
+/// The same if they are interrupted: one by one, and by the end of their runtime.
+#[test]
+fn what_is_not_send_is_dropped_where_it_was_made_by_an_interruption_too() {
+    static DROPPED: AtomicUsize = AtomicUsize::new(0);
+    static STARTED: AtomicUsize = AtomicUsize::new(0);
+    let sleeper = || {
+        let local = Local::new(&DROPPED);
+        STARTED.fetch_add(1, SeqCst);
+        strand::sleep(AGES);
+        drop(local);
+    };
+    let all_started = |rounds: usize| {
+        while STARTED.load(SeqCst) < rounds * STRANDS {
+            strand::yield_now();
+        }
+    };
+    for (round, workers) in WORKERS.into_iter().enumerate() {
+        guarded(format!("{workers} workers"), || {
+            let runtime = runtime(workers);
+            runtime.run(|| {
+                strand::scope(|s| {
+                    let strands: Vec<_> = (0..STRANDS).map(|_| s.spawn(sleeper)).collect();
+                    all_started(round * 2 + 1);
+                    strands.iter().for_each(|strand| strand.cancel());
+                    for strand in strands {
+                        assert!(matches!(strand.try_join(), Err(StrandError::Cancelled)));
+                    }
+                });
+                assert_eq!(DROPPED.load(SeqCst), (round * 2 + 1) * STRANDS);
+                (0..STRANDS).for_each(|_| drop(strand::spawn(sleeper)));
+                all_started(round * 2 + 2);
+            });
+            drop(runtime);
+            crate::kit::until("all are dropped", || DROPPED.load(SeqCst) == (round * 2 + 2) * STRANDS);
+        });
+    }
+}
+
+/// A guard of the standard library belongs to the thread, which is the same afterwards. Who wants the lock meanwhile must not be
+/// on that thread: here it is one that is none of the runtime's.
+#[test]
+fn a_std_guard_may_be_held_over_a_wait() {
+    for workers in WORKERS {
+        guarded(format!("{workers} workers"), || {
+            let locks: Vec<_> = (0..STRANDS).map(|_| StdMutex::new(0)).collect();
+            let over = AtomicBool::new(false);
+            std::thread::scope(|threads| {
+                let rival = threads.spawn(|| {
+                    let mut raised = 0;
+                    while !over.load(SeqCst) {
+                        for lock in &locks {
+                            *lock.lock().unwrap() += 1; // blocks until a strand has come back to let go
+                            raised += 1;
+                        }
+                    }
+                    raised
+                });
+                runtime(workers).run(|| {
+                    strand::scope(|s| {
+                        for lock in &locks {
+                            drop(s.spawn(move || {
+                                for number in 0..SWITCHES {
+                                    let mut value = lock.lock().unwrap();
+                                    let before = *value;
+                                    switch(number);
+                                    assert!(matches!(lock.try_lock(), Err(TryLockError::WouldBlock)));
+                                    assert_eq!(*value, before, "nobody else had it");
+                                    *value += 1;
+                                }
+                            }));
+                        }
+                        s.join_all();
+                    });
+                });
+                over.store(true, SeqCst);
+                let raised = rival.join().unwrap();
+                assert!(locks.iter().all(|lock| !lock.is_poisoned()));
+                let sum: usize = locks.iter().map(|lock| *lock.lock().unwrap()).sum();
+                assert_eq!(sum, raised + STRANDS * SWITCHES);
+            });
+        });
+    }
+}
+
+/// Polls it once, with the waker of the strand, and forgets it. What it borrows is free to go then; its own memory is not.
+fn begin_and_forget<F: Future>(future: F) {
+    let mut future = Box::pin(future);
+    ropewalk::wait(poll_fn(|cx| {
+        let _begun = future.as_mut().poll(cx);
+        Poll::Ready(())
+    }));
+    forget(future);
+}
+
+/// Handles of everything that runs.
+fn forget_handles() {
+    forget(spawn(async {}));
+    forget(spawn(pending::<()>()));
+    forget(spawn_blocking(|| ()));
+    forget(ropewalk::thread::spawn(|| ()).unwrap());
+    forget(strand::spawn(|| ()));
+    forget(strand::spawn(|| strand::sleep(AGES)));
+    forget(strand::spawn_local(|| ()).unwrap());
+    forget(ropewalk::task::spawn_local(pending::<()>()).unwrap());
+    forget(strand::current().unwrap());
+    forget(spawn(pending::<()>()).abort_handle());
+    forget(strand::spawn(|| strand::sleep(AGES)).abort_handle());
+    let mut group = TaskGroup::new();
+    group.spawn(pending::<()>());
+    forget(group);
+    forget(task_group(|group| {
+        group.spawn(async {});
+    }));
+    strand::scope(|s| {
+        forget(s.spawn(|| strand::sleep(Duration::from_micros(10))));
+        s.join_all();
+    });
+    begin_and_forget(spawn(pending::<()>()));
+    begin_and_forget(strand::spawn(|| strand::sleep(AGES)));
+    begin_and_forget(spawn_blocking(|| ()));
+    begin_and_forget(async { ropewalk::thread::spawn(|| ()).unwrap().await });
+    begin_and_forget(task_group(|group| {
+        group.spawn(pending::<()>());
+    }));
+}
+
+/// Guards and permits of locks, and places in their lines.
+fn forget_locks() {
+    let (mutex, rwlock, semaphore) = (Mutex::new(1), RwLock::new(1), Semaphore::new(2));
+    forget(rwlock.try_read().unwrap());
+    begin_and_forget(rwlock.write());
+    begin_and_forget(rwlock.read());
+    forget(mutex.try_lock().unwrap());
+    begin_and_forget(mutex.lock());
+    assert!(mutex.try_lock().is_err() && rwlock.try_write().is_err());
+    forget(semaphore.try_acquire().unwrap());
+    begin_and_forget(semaphore.acquire_many(2));
+    assert_eq!(semaphore.available_permits(), 1);
+    semaphore.add_permits(3).unwrap(); // to one that nobody will ever take it from
+    let (barrier, token) = (Barrier::new(3), CancellationToken::new());
+    begin_and_forget(barrier.wait());
+    begin_and_forget(token.cancelled());
+    token.cancel();
+    forget((mutex.lock(), rwlock.write(), semaphore.acquire(), barrier.wait(), token.cancelled()));
+    forget(token);
+}
+
+/// `Notified` in every stage: made, enabled, in line, notified.
+fn forget_notified() {
+    let notify = Notify::new();
+    forget(notify.notified());
+    let mut enabled = Box::pin(notify.notified());
+    assert!(!enabled.as_mut().enable());
+    forget(enabled);
+    begin_and_forget(notify.notified());
+    begin_and_forget(notify.notified());
+    notify.notify_one(); // goes to the first of them, and is lost there
+    notify.notify_waiters();
+    let turn = pin!(notify.notified());
+    notify.notify_one();
+    turn.wait();
+    begin_and_forget(notify.notified()); // in line when the Notify is dropped
+}
+
+fn forget_channels() {
+    let (sender, receiver) = bounded::<Vec<u8>>(2);
+    forget(sender.try_reserve().unwrap());
+    sender.try_send(vec![1]).unwrap();
+    begin_and_forget(sender.reserve());
+    begin_and_forget(sender.send(vec![2]));
+    assert!(sender.try_send(vec![3]).is_err(), "the forgotten permit is a place");
+    forget((sender.reserve(), sender.send(vec![4]), receiver.recv()));
+    let (other, empty) = bounded::<Vec<u8>>(1);
+    begin_and_forget(empty.recv());
+    forget(empty.clone());
+    forget(other.downgrade());
+    drop((sender, receiver, other, empty));
+
+    let (sender, receiver) = bounded::<Vec<u8>>(0);
+    begin_and_forget(sender.send(vec![1]));
+    begin_and_forget(sender.reserve());
+    drop(sender);
+    forget(receiver);
+    let (sender, receiver) = unbounded::<Vec<u8>>();
+    sender.try_send(vec![1]).unwrap();
+    forget(sender.try_reserve().unwrap());
+    forget((sender, receiver));
+
+    let (sender, receiver) = oneshot::channel::<Vec<u8>>();
+    begin_and_forget(receiver);
+    sender.send(vec![1]).unwrap();
+    forget(oneshot::channel::<Vec<u8>>());
+    let (sender, mut receiver) = broadcast::channel::<Vec<u8>>(2);
+    begin_and_forget(receiver.recv());
+    forget(sender.subscribe());
+    (0..5).for_each(|number| drop(sender.send(vec![number])));
+    drop((sender, receiver));
+    let (sender, mut receiver) = watch::channel(vec![1]);
+    begin_and_forget(receiver.changed());
+    forget(sender.subscribe());
+    drop(sender);
+    forget(receiver);
+    forget(channel::bounded::<u8>(1));
+}
+
+fn forget_timers() {
+    begin_and_forget(time::sleep(AGES));
+    begin_and_forget(time::sleep(Duration::from_micros(100)));
+    begin_and_forget(time::timeout(AGES, pending::<()>()));
+    forget(time::sleep(AGES));
+    let mut interval = time::interval(Duration::from_micros(50));
+    interval.tick().wait();
+    begin_and_forget(async { interval.tick().await });
+    forget(interval);
+    strand::sleep(Duration::from_micros(300)); // those that were due have fired
+}
+
+/// Operations that somebody else works on, who may be slower: the buffers are gone before the answer is there.
+fn forget_io(path: &Path) {
+    fs::write(path, vec![7; 100_000]).wait().unwrap();
+    let file = fs::File::open(path).wait().unwrap();
+    let mut buffer = vec![1; 100_000];
+    begin_and_forget(file.read_at(&mut buffer, 0));
+    buffer.fill(2);
+    let mut again = vec![0; 100_000];
+    assert_eq!(file.read_at(&mut again, 0).wait().unwrap(), 100_000);
+    assert!(buffer.iter().all(|byte| *byte == 2), "nobody writes to what was given back");
+    assert!(again.iter().all(|byte| *byte == 7));
+    begin_and_forget(fs::read(path));
+    begin_and_forget(fs::write(path.with_extension("other"), vec![1; 1000]));
+    forget(file);
+
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).wait().unwrap();
+    begin_and_forget(listener.accept());
+    let client = TcpStream::connect(listener.local_addr().unwrap()).wait().unwrap();
+    let (server, _) = listener.accept().wait().unwrap();
+    let mut buffer = vec![1; 100];
+    begin_and_forget(client.read(&mut buffer));
+    server.write_all(&[7; 100]).wait().unwrap();
+    buffer.fill(2);
+    let mut again = vec![0; 100];
+    assert_eq!(client.read(&mut again).wait().unwrap(), 100, "what was forgotten has taken nothing");
+    assert!(buffer.iter().all(|byte| *byte == 2) && again.iter().all(|byte| *byte == 7));
+    begin_and_forget(server.read(&mut buffer));
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).wait().unwrap();
+    begin_and_forget(socket.recv_from(&mut buffer));
+    drop((listener, client, buffer));
+    forget(server.into_split());
+}
+
+/// Whatever is forgotten on strands, others go on, and so does the end of the runtime.
+fn survives(forgets: impl Fn() + Sync) {
+    for workers in WORKERS {
+        survives_in(Runtime::builder().worker_threads(workers), &forgets);
+    }
+    survives_in(Runtime::builder().worker_threads(0), &forgets);
+}
+
+fn survives_in(builder: Builder, forgets: &(dyn Fn() + Sync)) {
+    guarded(format!("{builder:?}"), || {
+        let runtime = builder.build().unwrap();
+        runtime.run(|| {
+            strand::scope(|s| {
+                let strands: Vec<_> = (0..6).map(|_| s.spawn(forgets)).collect();
+                strands.into_iter().for_each(|strand| strand.join());
+            });
+        });
+        assert_eq!(runtime.block_on(runtime.spawn(async { 5 })).unwrap(), 5);
+        drop(runtime);
+    });
+}
+
+#[test]
+fn handles_may_be_forgotten() {
+    survives(forget_handles);
+}
+
+#[test]
+fn guards_and_places_in_line_may_be_forgotten() {
+    survives(forget_locks);
+    survives(forget_notified);
+}
+
+#[test]
+fn ends_and_permits_of_channels_may_be_forgotten() {
+    survives(forget_channels);
+}
+
+#[test]
+fn timers_may_be_forgotten() {
+    survives(forget_timers);
+}
+
+/// By every driver: what waits for readiness, and what the kernel does on its own.
+#[test]
+#[cfg(unix)]
+fn operations_under_way_may_be_forgotten() {
+    let folder = std::env::temp_dir().join(format!("ropewalk-forget-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let files = AtomicUsize::new(0);
+    let forgets = || forget_io(&folder.join(files.fetch_add(1, SeqCst).to_string()));
+    for driver in crate::kit::drivers() {
+        for workers in WORKERS {
+            survives_in(Runtime::builder().worker_threads(workers).io_driver(driver), &forgets);
+        }
+    }
+    // A write that nobody waits for may come yet.
+    crate::kit::until("the folder is removed", || std::fs::remove_dir_all(&folder).is_ok());
+}
+
+/// A waker of a strand outlives it, and its runtime: what calls it later finds nobody.
+#[test]
+fn who_was_forgotten_may_be_notified_after_the_runtime_is_gone() {
+    for workers in WORKERS {
+        guarded(format!("{workers} workers"), || {
+            let notify = Arc::new(Notify::new());
+            let (sender, receiver) = bounded::<u8>(1);
+            let runtime = runtime(workers);
+            runtime.run(|| {
+                begin_and_forget(notify.notified());
+                begin_and_forget(receiver.recv());
+                // One that is in the middle of it when the runtime goes.
+                let (notify, began) = (notify.clone(), Arc::new(Notify::new()));
+                let begins = began.clone();
+                forget(strand::spawn(move || {
+                    begin_and_forget(async move { notify.notified().await });
+                    begins.notify_one();
+                    strand::sleep(AGES);
+                }));
+                began.notified().wait();
+            });
+            drop(runtime);
+            notify.notify_waiters();
+            notify.notify_one();
+            let _nobody_takes_it = sender.try_send(1);
+            drop((notify, sender, receiver));
+        });
+    }
+}
+
+/// A handle that comes back from a strand of a runtime that is gone still answers.
+#[test]
+fn a_handle_outlives_its_runtime() {
+    for workers in WORKERS {
+        guarded(format!("{workers} workers"), || {
+            let runtime = runtime(workers);
+            let (give, take) = mpsc::channel();
+            runtime.run(|| {
+                give.send((strand::spawn(|| strand::sleep(AGES)), strand::current().unwrap())).unwrap()
+            });
+            drop(runtime);
+            let (strand, current) = take.recv().unwrap();
+            assert!(matches!(strand.wait(), Err(StrandError::Cancelled | StrandError::Shutdown)));
+            current.cancel();
+        });
+    }
+}
+
+/// A thread local that is set for the extent of a call, as crates in the manner of scoped-tls have it: who leaves puts back what
+/// was there when it came. On a thread calls nest, so that is right. On a worker the calls of two strands overlap without nesting,
+/// although each of them stays on its thread: pinning keeps the variable's address right, not the order in which calls end.
+///
+/// Here `a` leaves first and takes away what `b` is in the middle of using; then `b` puts back what was `a`'s. In such crates it is
+/// a pointer into `a`'s frame, which is gone. What is asserted is what their users rely on, so this fails. What has to follow a
+/// strand belongs into a `task_local!`, or is handed on as an argument.
+#[test]
+#[ignore = "shows what pinning cannot save"]
+fn thread_locals_with_a_dynamic_extent_break() {
+    thread_local!(static CURRENT: Cell<Option<&'static str>> = const { Cell::new(None) });
+    fn with_current<R>(value: &'static str, f: impl FnOnce() -> R) -> R {
+        struct PutBack(Option<&'static str>);
+        impl Drop for PutBack {
+            fn drop(&mut self) {
+                CURRENT.set(self.0);
+            }
+        }
+        let _put_back = PutBack(CURRENT.replace(Some(value)));
+        f()
+    }
+    guarded("one worker", || {
+        let (a_is_in, b_is_in, a_is_out) = (Notify::new(), Notify::new(), Notify::new());
+        let (seen, left) = runtime(1).run(|| {
+            let seen = strand::scope(|s| {
+                let a = s.spawn(|| {
+                    with_current("a", || {
+                        a_is_in.notify_one();
+                        b_is_in.notified().wait();
+                    });
+                    a_is_out.notify_one();
+                });
+                let b = s.spawn(|| {
+                    a_is_in.notified().wait();
+                    with_current("b", || {
+                        b_is_in.notify_one();
+                        a_is_out.notified().wait();
+                        CURRENT.get()
+                    })
+                });
+                a.join();
+                b.join()
+            });
+            (seen, CURRENT.get())
+        });
+        assert_eq!(
+            (seen, left),
+            (Some("b"), None),
+            "what b sees in its call, and what is there when nobody is in one"
+        );
+    });
+}
