@@ -115,10 +115,11 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
+    let spawned_at = Location::caller();
     scope(|s| {
         let root = {
             let _inside = context::enter(runtime.clone());
-            s.spawn(f)
+            s.spawn_from(spawned_at, f)
         };
         handle::value_of(crate::wait::block_on_in(runtime, root))
     })

@@ -455,7 +455,19 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        let settings = Settings { name: None, stack_size: 0, spawned_at: Location::caller() };
+        self.spawn_from(Location::caller(), f)
+    }
+
+    pub(super) fn spawn_from<F, T>(
+        &'scope self,
+        spawned_at: &'static Location<'static>,
+        f: F,
+    ) -> Strand<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        let settings = Settings { name: None, stack_size: 0, spawned_at };
         // SAFETY: `f` and what it gives outlive the scope, which waits for it (C1).
         Strand::new(unsafe { launch(f, Some(&self.scene), settings) }, Some(&self.scene))
     }

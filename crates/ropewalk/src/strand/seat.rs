@@ -76,6 +76,8 @@ pub(crate) struct Seat {
     waits: Cell<u32>,
     /// It unwinds, as far as is known (S3).
     unwinding: Cell<bool>,
+    /// When it was spared last (`unwinding.rs`).
+    spared: Cell<u64>,
 }
 
 /// How a wait meets an interruption.
@@ -97,6 +99,7 @@ impl Seat {
             cancelled: Cell::new(false),
             waits: Cell::new(0),
             unwinding: Cell::new(false),
+            spared: Cell::new(0),
         }
     }
 
@@ -212,7 +215,7 @@ impl Seat {
             self.unwinding.set(true);
             resume_unwind(Box::new(Interrupted));
         }
-        unwinding::wake_later(&self.waker());
+        unwinding::wake_later(&self.waker(), &self.spared);
     }
 
     /// Whether it unwinds (S3).

@@ -14,6 +14,8 @@ thread_local! {
     static SUSPENDED: Cell<u32> = const { Cell::new(0) };
     /// Strands that were not interrupted because it was not known whether they unwind themselves.
     static SPARED: RefCell<Vec<Waker>> = const { RefCell::new(Vec::new()) };
+    /// How often those were woken, and one: a strand remembers when it was put there.
+    static ROUND: Cell<u64> = const { Cell::new(1) };
 }
 
 /// Whether what runs now unwinds; `None`: it may be somebody else.
@@ -39,20 +41,20 @@ pub(crate) fn apart(unwinds: bool, suspend: impl FnOnce()) {
 /// Somebody may have stopped unwinding: if nobody does any more, those who were spared are woken.
 #[inline]
 pub(super) fn has_ended() {
-    if !panicking() {
-        let spared = SPARED.with_borrow_mut(std::mem::take);
+    if panicking() {
+        return;
+    }
+    let spared = SPARED.with_borrow_mut(std::mem::take);
+    if !spared.is_empty() {
+        ROUND.set(ROUND.get() + 1);
         spared.into_iter().for_each(Waker::wake);
     }
 }
 
-/// `waker` is called when it is known again who unwinds.
-pub(super) fn wake_later(waker: &Waker) {
-    if is_certain().is_none() {
-        SPARED.with_borrow_mut(|spared| {
-            if !spared.iter().any(|known| known.will_wake(waker)) {
-                spared.push(waker.clone());
-            }
-        });
+/// `waker` is called when it is known again who unwinds. `since`: in which round it was left here last.
+pub(super) fn wake_later(waker: &Waker, since: &Cell<u64>) {
+    if is_certain().is_none() && since.replace(ROUND.get()) != ROUND.get() {
+        SPARED.with_borrow_mut(|spared| spared.push(waker.clone()));
     }
 }
 

@@ -287,6 +287,15 @@ fn run_inside_a_strand_is_another_strand() {
 }
 
 #[test]
+fn a_strand_is_known_by_where_it_was_started() {
+    let place = ropewalk::run(|| strand::current().unwrap().spawned_at());
+    assert_eq!((place.file(), place.line()), (file!(), line!() - 1));
+    let place =
+        ropewalk::run(|| strand::scope(|s| s.spawn(|| strand::current().unwrap().spawned_at()).join()));
+    assert_eq!((place.file(), place.line()), (file!(), line!() - 1));
+}
+
+#[test]
 fn a_strand_can_be_awaited() {
     on_every_kind(|kind| {
         let runtime = kind.build();
