@@ -1,5 +1,6 @@
 //! A hundred thousand strands that wait at once, each on a guarded stack of its own. A stack costs the pages that were touched;
-//! the rest of it is address space. Where the kernel has guard regions, all of them lie in a handful of mappings.
+//! the rest of it is address space. Where the kernel has guard regions (Linux 6.13), all of them lie in a handful of mappings.
+//! Elsewhere each takes two, and a process has 65,530 unless `vm.max_map_count` says otherwise: then this ends with an error.
 
 use ropewalk::sync::Notify;
 use ropewalk::{Wait, strand};
