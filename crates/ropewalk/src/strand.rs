@@ -172,17 +172,20 @@ where
 }
 
 /// Lets everything else that can run on this worker go first. Off a strand it waits as anything does.
+#[inline(always)]
 pub fn yield_now() {
-    let on_strand = with_seat(|worker, seat| {
-        if !seat.own.handlers.is_empty() {
-            return false;
-        }
-        seat.yield_now(worker);
-        true
+    // Not `with_seat`: its closure would be a frame to return from (`seat.rs`).
+    let here = context::with_worker(|worker| {
+        worker.and_then(|worker| Some((NonNull::from(worker), worker.frame.strand.get()?)))
     });
-    if on_strand != Some(true) {
-        crate::wait(crate::yield_now());
+    if let Some((worker, seat)) = here {
+        // SAFETY: the strand that runs here, and its worker, are alive while it runs.
+        let (worker, seat) = unsafe { (worker.as_ref(), seat.as_ref()) };
+        if seat.own.handlers.is_empty() {
+            return seat.yield_now(worker);
+        }
     }
+    crate::wait(crate::yield_now());
 }
 
 /// Sleeps. On a strand, the worker goes on with other work; see [`time::sleep`](crate::time::sleep).
@@ -313,6 +316,7 @@ unsafe fn describe(owner: NonNull<()>, line: &mut stack::Line) {
 }
 
 /// Calls `f` with the strand that runs here, if one does.
+#[inline(always)]
 fn with_seat<R>(f: impl FnOnce(&Worker, &Seat) -> R) -> Option<R> {
     context::with_worker(|worker| {
         let worker = worker?;

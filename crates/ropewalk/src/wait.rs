@@ -24,7 +24,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::{Pin, pin};
-use std::ptr::null;
+use std::ptr::{NonNull, null};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -204,21 +204,21 @@ fn wait_by<F: Future>(frame: &HandlerFrame, future: Pin<&mut F>) -> F::Output {
 }
 
 /// Waits as the place does, handlers aside.
+#[inline]
 fn wait_as_here<F: Future + ?Sized>(mut future: Pin<&mut F>) -> F::Output {
-    context::with_worker(|worker| match worker {
-        Some(worker) => {
-            worker.frame.own().holds.refuse_to_wait();
-            match worker.frame.strand.get() {
-                // SAFETY: the strand that runs here is alive while it runs.
-                Some(seat) => unsafe { seat.as_ref() }.wait(Manner::Open, |cx| future.as_mut().poll(cx)),
-                None => {
-                    refuse_if_in_task(worker);
-                    worker.wait_here(|cx| poll_in_nurseries(future.as_mut(), cx))
-                }
-            }
-        }
-        None => park_thread(|cx| poll_in_nurseries(future.as_mut(), cx)),
-    })
+    // The strand waits in this frame, not in that of a closure (`strand/seat.rs`).
+    let Some(worker) = context::with_worker(|worker| worker.map(NonNull::from)) else {
+        return park_thread(|cx| poll_in_nurseries(future.as_mut(), cx));
+    };
+    // SAFETY: this thread is that worker until what runs on it now has returned.
+    let worker = unsafe { worker.as_ref() };
+    worker.frame.own().holds.refuse_to_wait();
+    if let Some(seat) = worker.frame.strand.get() {
+        // SAFETY: the strand that runs here is alive while it runs.
+        return unsafe { seat.as_ref() }.wait(Manner::Open, |cx| future.as_mut().poll(cx));
+    }
+    refuse_if_in_task(worker);
+    worker.wait_here(|cx| poll_in_nurseries(future.as_mut(), cx))
 }
 
 /// Polls what is waited for off strands. A nursery around it that has failed makes it unwind.

@@ -36,6 +36,7 @@ impl<'scope, T> Strand<'scope, T> {
     /// # Panics
     /// With what it panicked with; and if it was cancelled, or the runtime was shut down.
     #[track_caller]
+    #[inline]
     pub fn join(self) -> T {
         value_of(self.try_join())
     }
@@ -50,6 +51,7 @@ impl<'scope, T> Strand<'scope, T> {
     ///
     /// # Errors
     /// It panicked, or it was cancelled, or the runtime was shut down.
+    #[inline]
     pub fn try_join(self) -> Result<T, StrandError> {
         wait(self)
     }
