@@ -218,7 +218,7 @@ pub fn shield<R>(f: impl FnOnce() -> R) -> R {
 }
 
 /// Whether what runs here unwinds. [`std::thread::panicking`] also says so while another strand of this worker is suspended in a
-/// destructor that waits. (While there is such a one, a panic that was thrown by [`resume_unwind`](std::panic::resume_unwind) is
+/// destructor that waits. (While there is such a one, a panic that was thrown by [`resume_unwind`] is
 /// not seen, and one that was caught still is.)
 pub fn panicking() -> bool {
     with_seat(|_, seat| seat.is_unwinding()).unwrap_or_else(std::thread::panicking)
