@@ -16,7 +16,7 @@ use crate::sched::host::{Extra, Ticket};
 use crate::sched::park::ThreadParker;
 use crate::sched::reasons;
 use crate::sched::worker::Worker;
-use crate::strand::{Manner, interrupt_if_failed};
+use crate::strand::{Belongings, Manner, interrupt_if_failed};
 pub(crate) use alarm::{Alarm, wait_at_most};
 pub(crate) use root::{Abort, block_on_in};
 use ropewalk_core::task::Header;
@@ -174,11 +174,7 @@ impl HandlerStack {
 
     /// The stack of handlers that belongs to what runs here.
     fn here<R>(f: impl FnOnce(&HandlerStack) -> R) -> R {
-        thread_local!(static OF_THREAD: HandlerStack = HandlerStack::default());
-        context::with_worker(|worker| match worker {
-            Some(worker) => f(&worker.frame.own().handlers),
-            None => OF_THREAD.with(f),
-        })
+        Belongings::here(|own| f(&own.handlers))
     }
 
     /// Puts `top` on top until the answer is dropped.

@@ -16,8 +16,8 @@
 //! 1. A binding is taken off before the call that made it is left, however it is left.
 //! 2. While something is bound, what it points to is borrowed by that call, and not changed.
 
-use crate::context;
 use crate::sched::worker::Worker;
+use crate::strand::Belongings;
 use std::any::Any;
 use std::cell::Cell;
 use std::future::Future;
@@ -88,11 +88,7 @@ impl Locals {
 
     /// Those of what runs here.
     fn here<R>(f: impl FnOnce(&Locals) -> R) -> R {
-        thread_local!(static OF_THREAD: Locals = const { Locals::new() });
-        context::with_worker(|worker| match worker {
-            Some(worker) => f(&worker.frame.own().locals),
-            None => OF_THREAD.with(f), // nothing to drop, so it is there until the thread has ended
-        })
+        Belongings::here(|own| f(&own.locals))
     }
 
     /// # Safety

@@ -6,7 +6,7 @@ macro_rules! waits_for_readiness {
         impl $type {
             /// Waits until something of `interest` can be done without blocking. That may change before it is tried: try it with
             /// [`try_io`](Self::try_io) or a `try_*` function, and wait again if it would block. What was opened just now counts as
-            /// ready until something was tried.
+            /// ready until something was tried, and so does what something else happened to while it was tried.
             ///
             /// Cancel safe: nothing is taken.
             ///

@@ -24,7 +24,7 @@ use super::handle::Strand;
 use super::seat::Belongings;
 use super::{Interrupted, LiveStrands, catch, rethrow};
 use crate::runtime::{Handle, complain, wake_safely};
-use crate::wait::wait_to_the_end;
+use crate::wait::{Abort, wait_to_the_end};
 use ropewalk_core::blocked::{Reason, address_of, note};
 use ropewalk_core::linked;
 use ropewalk_core::list::{Links, List};
@@ -38,6 +38,9 @@ use std::panic::Location;
 use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
 
+/// Children would borrow from a call that is left (C1).
+const UNCLOSED: &str = "a scope of strands could not wait for its children";
+
 /// What children and their scope have in common; see the head of this file.
 pub(crate) struct Scene {
     kind: Kind,
@@ -47,8 +50,6 @@ pub(crate) struct Scene {
 }
 // SAFETY: `outer` is used on one thread; the rest is under the lock.
 unsafe impl Sync for Scene {}
-// SAFETY: as above.
-unsafe impl Send for Scene {}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -379,7 +380,7 @@ where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
     let scope = Scope { scene: Scene::new(Kind::Scope), scope: PhantomData, env: PhantomData };
-    let close = AbortUnlessClosed;
+    let close = Abort(UNCLOSED);
     let result = catch(|| f(&scope));
     let remains = scope.scene.close();
     std::mem::forget(close);
@@ -407,7 +408,7 @@ where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
     let scope = Scope { scene: Scene::new(Kind::Nursery), scope: PhantomData, env: PhantomData };
-    let close = AbortUnlessClosed;
+    let close = Abort(UNCLOSED);
     let result = {
         let _inside = Inside::new(&scope.scene);
         catch(|| f(&scope))
@@ -431,16 +432,6 @@ impl Inside {
 impl Drop for Inside {
     fn drop(&mut self) {
         Belongings::here(|own| own.nurseries.replace(self.0));
-    }
-}
-
-/// Children borrow from a call that would be left without waiting for them (C1).
-struct AbortUnlessClosed;
-
-impl Drop for AbortUnlessClosed {
-    fn drop(&mut self) {
-        complain(format_args!("a scope of strands could not wait for its children"));
-        std::process::abort();
     }
 }
 

@@ -38,10 +38,11 @@ pub(crate) struct Belongings {
 impl Belongings {
     /// Those of what runs here.
     pub(crate) fn here<R>(f: impl FnOnce(&Self) -> R) -> R {
-        thread_local!(static OF_THREAD: Belongings = Belongings::default());
+        // Nothing to drop, so it is there until the thread has ended. (Guards are counted on workers only.)
+        thread_local!(static OF_THREAD: ManuallyDrop<Belongings> = ManuallyDrop::default());
         context::with_worker(|worker| match worker {
             Some(worker) => f(worker.frame.own()),
-            None => OF_THREAD.with(f),
+            None => OF_THREAD.with(|own| f(own)),
         })
     }
 

@@ -211,29 +211,32 @@ fn a_shield_is_lowered_however_it_is_left() {
 #[test]
 fn leaving_a_scope_cannot_be_interrupted() {
     on_every_kind(|kind| {
-        let (ended, go) = (AtomicBool::new(false), Notify::new());
+        let (ended, began, go) = (AtomicBool::new(false), Notify::new(), Notify::new());
         let runtime = kind.build();
         runtime.run(|| {
             strand::scope(|s| {
                 let parent = s.spawn(|| {
                     strand::scope(|t| {
                         let _child = t.spawn(|| {
-                            strand::shield(|| go.notified().wait());
+                            strand::shield(|| {
+                                began.notify_one();
+                                go.notified().wait();
+                            });
                             ended.store(true, SeqCst);
                         });
-                        strand::yield_now();
                         strand::sleep(AGES);
                     });
                 });
-                strand::sleep(Duration::from_millis(2));
+                began.notified().wait();
                 parent.cancel();
-                strand::sleep(Duration::from_millis(2));
+                (0..50).for_each(|_| strand::yield_now());
+                assert!(!parent.is_finished(), "its child has not ended");
                 go.notify_one();
                 let ended_as = parent.try_join();
                 assert!(matches!(ended_as, Err(StrandError::Cancelled)), "{ended_as:?}");
             });
         });
-        drop(runtime);
+        assert!(ended.into_inner());
     });
 }
 

@@ -128,6 +128,7 @@ fn fuzz(workers: usize) {
         let runtime = Runtime::builder()
             .worker_threads(workers)
             .unhandled_panic(UnhandledPanic::Report)
+            .strand_stack_size(256 << 10) // sanitizers have large frames
             .build()
             .unwrap();
         let (begin, mut seed) = (Instant::now(), 0x5eed_0f5f_7a4d + workers as u64);

@@ -74,7 +74,8 @@ impl Place {
         Self(NonNull::from(slot))
     }
 
-    pub(super) fn reactor(&self) -> ManuallyDrop<Arc<Reactor>> {
+    /// Its reactor, for as long as this is borrowed.
+    pub(super) fn reactor(&self) -> impl Deref<Target = Arc<Reactor>> + use<'_> {
         // SAFETY: it came from an `Arc` in `new`, and the share that this one has is not given up by a `ManuallyDrop` (G1).
         ManuallyDrop::new(unsafe { Arc::from_raw(self.reactor) })
     }
