@@ -12,6 +12,7 @@
 //! | file | what it is |
 //! |---|---|
 //! | `body` | a strand as the body of a task (B1, B2) |
+//! | `berth` | its stack, with its seat |
 //! | `seat` | what belongs to it beside the stack, and how it waits (S1-S3) |
 //! | `scope` | the tree (C1-C4) |
 //! | `unwinding` | who unwinds, on a thread with many stacks |
@@ -20,6 +21,7 @@
 //! | `handle`, `builder` | what users have of it |
 //! | `stack` | where stacks come from |
 
+mod berth;
 mod body;
 mod builder;
 mod handle;

@@ -334,6 +334,12 @@ impl<T> TaskHandle<T> {
         self.as_ref().map(|task| task.id())
     }
 
+    /// The header, to be passed to a [`Host`]'s own functions; `None` once the output was taken.
+    #[inline]
+    pub fn as_raw(&self) -> Option<NonNull<Header>> {
+        self.task
+    }
+
     /// The output, if it is there; spends nothing of the current task's budget and registers no waker.
     pub fn try_take(&mut self) -> Option<Result<T, TaskError>> {
         let task = self.task?;

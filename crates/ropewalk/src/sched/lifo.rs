@@ -93,6 +93,12 @@ impl<T: Entry> Owner<T> {
         unsafe { Slot::entry(old) }
     }
 
+    /// The same, if it is the one at `raw`: only the owner can put another there (2).
+    #[inline]
+    pub(crate) fn take_if(&self, raw: NonNull<()>) -> Option<T> {
+        if self.slot.raw.load(Relaxed) == raw.as_ptr() { self.take() } else { None }
+    }
+
     /// There is nothing in it. A thief may make this true at any time.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {

@@ -4,6 +4,7 @@ use super::entry::Entry;
 use super::lifo;
 use super::ring::Producer;
 use std::cell::Cell;
+use std::ptr::NonNull;
 
 #[cfg(test)]
 mod tests;
@@ -44,6 +45,22 @@ impl<T: Entry> Next<T> {
     #[inline]
     pub(crate) fn take(&self) -> Option<T> {
         if self.alone.get() { self.private.take() } else { self.shared.take() }
+    }
+
+    /// Takes the task if it is the one at `raw`.
+    #[inline]
+    pub(crate) fn take_if(&self, raw: NonNull<()>) -> Option<T> {
+        if !self.alone.get() {
+            return self.shared.take_if(raw);
+        }
+        let found = self.private.take()?.into_raw();
+        // SAFETY: just taken apart.
+        let task = unsafe { T::from_raw(found) };
+        if found == raw {
+            return Some(task);
+        }
+        self.private.set(Some(task));
+        None
     }
 
     /// There is nothing in it. A thief may make this true at any time.

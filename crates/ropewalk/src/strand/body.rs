@@ -6,8 +6,8 @@
 //!   because its worker is gone, it is leaked.
 
 use super::Interrupted;
+use super::berth::Berth;
 use super::seat::Seat;
-use super::stack::Stack;
 use super::unwinding;
 use crate::context;
 use crate::sched::fibre::forget_first_frame;
@@ -17,50 +17,47 @@ use ropewalk_core::task::Body;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
+use std::ptr::NonNull;
 use std::task::{Context, Poll};
 
 /// What a strand gave, or what it panicked with.
 type Outcome<T> = Result<T, Box<dyn Any + Send>>;
 
 /// See the head of this file.
-pub(crate) struct Run<F, T> {
-    stage: Stage<F, T>,
-    /// What its stack is to have, in bytes; zero: as its pool says.
-    stack_size: usize,
-    /// Used through its address: it is pinned.
-    seat: Seat,
-}
+pub(crate) struct Run<F, T>(Stage<F, T>);
 
 enum Stage<F, T> {
-    Waiting(F),
-    Going(Coroutine<(), (), Outcome<T>, Stack>),
+    /// With what its stack is to have, in bytes; zero: as its pool says.
+    Waiting(F, usize),
+    Going(Coroutine<(), (), Outcome<T>, Berth>, NonNull<Seat>),
     Over,
 }
 
 impl<F: FnOnce() -> T, T> Run<F, T> {
+    #[inline]
     pub(super) fn new(function: F, stack_size: usize) -> Self {
-        Self { stage: Stage::Waiting(function), stack_size, seat: Seat::new() }
+        Self(Stage::Waiting(function, stack_size))
     }
 
     /// # Panics
     /// If there is no memory for its stack.
     fn start(&mut self, worker: &Worker) {
         super::prepare();
-        let size = if self.stack_size == 0 { worker.pool.config.strand_stack_size } else { self.stack_size };
-        let stack = worker.stacks.take(size).unwrap_or_else(|error| panic!("ropewalk: {error}"));
-        stack.set_owner(worker.frame.current.get().map(std::ptr::NonNull::cast));
-        let Stage::Waiting(function) = std::mem::replace(&mut self.stage, Stage::Over) else {
+        let Stage::Waiting(function, size) = std::mem::replace(&mut self.0, Stage::Over) else {
             unreachable!("it starts once")
         };
-        let seat: *const Seat = &self.seat;
+        let size = if size == 0 { worker.pool.config.strand_stack_size } else { size };
+        let stack = worker.stacks.take(size).unwrap_or_else(|error| panic!("ropewalk: {error}"));
+        stack.set_owner(worker.frame.current.get().map(NonNull::cast));
+        let (berth, seat) = Berth::new(stack);
         let first = move |yielder: &Yielder<(), ()>, ()| {
-            // SAFETY: the seat is in the same body, which is pinned, and outlives the stack (B2).
-            unsafe { &*seat }.set_yielder(yielder);
+            // SAFETY: the seat is there as long as the stack is (S1).
+            unsafe { seat.as_ref() }.set_yielder(yielder);
             catch_unwind(AssertUnwindSafe(function))
         };
         // SAFETY: whatever `function` borrows is there until it has returned or unwound (`scope.rs`, C1), and for ever if it is
         // leaked.
-        self.stage = Stage::Going(unsafe { Coroutine::with_stack_unchecked(stack, first) });
+        self.0 = Stage::Going(unsafe { Coroutine::with_stack_unchecked(berth, first) }, seat);
     }
 }
 
@@ -69,31 +66,32 @@ impl<F: FnOnce() -> T, T> Body for Run<F, T> {
     const CANCELLED_BY_POLL: bool = true;
 
     fn is_started(&self) -> bool {
-        !matches!(self.stage, Stage::Waiting(_))
+        !matches!(self.0, Stage::Waiting(..))
     }
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>, cancelled: bool) -> Poll<T> {
-        // SAFETY: the seat, which is pinned, is not moved.
+        // SAFETY: a function that waits may be moved, and of a stack that is on its way only the handle is here.
         let this = unsafe { self.get_unchecked_mut() };
         context::with_worker(|worker| {
             let worker = worker.expect("strands run on workers");
-            if let Stage::Waiting(_) = this.stage {
+            if let Stage::Waiting(..) = this.0 {
                 this.start(worker);
             }
-            let Stage::Going(routine) = &mut this.stage else {
+            let Stage::Going(routine, seat) = &mut this.0 else {
                 unreachable!("it is not polled after its end")
             };
             let result = {
-                let _here = this.seat.enter(worker, cx, cancelled);
+                // SAFETY: it is there as long as the stack is (S1).
+                let _here = unsafe { seat.as_ref() }.enter(worker, cx, cancelled);
                 routine.resume(())
             };
             match result {
                 CoroutineResult::Yield(()) => Poll::Pending,
                 CoroutineResult::Return(outcome) => {
                     forget_first_frame();
-                    if let Stage::Going(routine) = std::mem::replace(&mut this.stage, Stage::Over) {
-                        worker.stacks.put(routine.into_stack());
+                    if let Stage::Going(routine, _) = std::mem::replace(&mut this.0, Stage::Over) {
+                        worker.stacks.put(routine.into_stack().into_stack());
                     }
                     match outcome {
                         Ok(value) => Poll::Ready(value),
@@ -114,10 +112,10 @@ impl<F: FnOnce() -> T, T> Body for Run<F, T> {
 
 impl<F, T> Drop for Run<F, T> {
     fn drop(&mut self) {
-        if let Stage::Going(routine) = &self.stage
+        if let Stage::Going(routine, _) = &self.0
             && !routine.done()
         {
-            std::mem::forget(std::mem::replace(&mut self.stage, Stage::Over)); // B2
+            std::mem::forget(std::mem::replace(&mut self.0, Stage::Over)); // B2
         }
     }
 }

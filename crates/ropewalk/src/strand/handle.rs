@@ -2,7 +2,7 @@
 
 use super::scope::Scene;
 use super::{StrandError, rethrow};
-use crate::wait;
+use crate::{context, wait};
 use ropewalk_core::task::{AbortHandle, TaskHandle, TaskId};
 use std::fmt;
 use std::future::Future;
@@ -53,6 +53,12 @@ impl<'scope, T> Strand<'scope, T> {
     /// It panicked, or it was cancelled, or the runtime was shut down.
     #[inline]
     pub fn try_join(self) -> Result<T, StrandError> {
+        let task = self.task.as_raw();
+        context::with_worker(|worker| {
+            if let (Some(worker), Some(task)) = (worker, task) {
+                worker.run_at_once(task);
+            }
+        });
         wait(self)
     }
 

@@ -1,6 +1,7 @@
 //! What belongs to a strand beside its stack, and the one way in which it waits.
 //!
-//! * **S1** A seat lies in the strand's task, which does not move, and is used on the strand's home thread only.
+//! * **S1** A seat lies at the upper end of the strand's stack (`berth.rs`), is there as long as that is, and is used on the
+//!   strand's home thread only.
 //! * **S2** `waker` is that of the poll that resumed the stack; `yielder` is the stack's own. Both are there while it runs.
 //! * **S3** A wait throws only where the strand does not unwind already: a second throw would end the process. Whether it does,
 //!   `thread::panicking` knows, unless another stack of this thread is suspended in the middle of unwinding (`unwinding.rs`): then
@@ -234,6 +235,14 @@ impl Seat {
     /// A panic begins on it, or was caught by us.
     pub(super) fn set_unwinding(&self, unwinding: bool) {
         self.unwinding.set(unwinding);
+    }
+
+    /// It waits. Whether it may do so without being suspended, while another runs: not if it is to be interrupted, or to wait in
+    /// another way, or if the other could not tell who unwinds.
+    #[inline]
+    pub(crate) fn may_stand_by(&self) -> bool {
+        self.own.holds.refuse_to_wait();
+        !self.cancelled.get() && self.own.handlers.is_empty() && !self.is_unwinding()
     }
 
     /// Whether it was cancelled.

@@ -16,9 +16,14 @@ pub(crate) struct Stranded {
     home: AtomicU32,
     /// The worker on which the strand is that started it.
     parent_home: Option<u16>,
-    name: Option<Box<str>>,
-    observation: Option<Box<Observation>>,
+    known: Option<Box<Known>>,
     tie: Tie,
+}
+
+/// What is known of a strand with a name, and of those of an observed runtime.
+struct Known {
+    name: Option<Box<str>>,
+    observation: Option<Observation>,
 }
 
 impl Stranded {
@@ -28,13 +33,8 @@ impl Stranded {
         scene: Option<&Scene>,
         parent_home: Option<u16>,
     ) -> Self {
-        Self {
-            parent_home,
-            home: AtomicU32::new(NOWHERE),
-            name,
-            observation: observation.map(Box::new),
-            tie: Tie::new(scene),
-        }
+        let known = (name.is_some() || observation.is_some()).then(|| Box::new(Known { name, observation }));
+        Self { parent_home, home: AtomicU32::new(NOWHERE), known, tie: Tie::new(scene) }
     }
 
     /// It is to start at `home`, and to stay there.
@@ -63,7 +63,7 @@ impl Stranded {
     }
 
     pub(crate) fn observation(&self) -> Option<&Observation> {
-        self.observation.as_deref()
+        self.known.as_ref()?.observation.as_ref()
     }
 }
 
@@ -84,7 +84,7 @@ impl Extra for Stranded {
     }
 
     fn name(&self) -> Option<&str> {
-        self.name.as_deref()
+        self.known.as_ref()?.name.as_deref()
     }
 
     fn ended(&self, task: NonNull<Header>, _failed: bool, panic: Option<String>) {

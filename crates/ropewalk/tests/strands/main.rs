@@ -3,6 +3,7 @@
 #[path = "../kit/mod.rs"]
 mod kit;
 
+mod at_once;
 mod cancelling;
 mod colours;
 mod leaving;

@@ -4,6 +4,7 @@ use super::super::budget::BUDGET;
 use super::super::host::{self, Extra};
 use super::super::idle::{Owed, Searching};
 use super::Worker;
+use crate::context;
 use crate::strand::Stranded;
 use ropewalk_core::budget;
 use ropewalk_core::task::{Header, Ran, Runnable};
@@ -47,11 +48,39 @@ impl Worker {
         self.set_current(None);
         let spent = BUDGET.saturating_sub(budget::left());
         self.station.counters.operations.add(u64::from(spent / budget::OPERATION));
+        self.sort(ran, kind);
+    }
+
+    #[inline]
+    fn sort(&self, ran: Ran, kind: Kind) {
         match ran {
             Ran::Idle => {}
             Ran::Done => self.finished(kind),
             Ran::Woken(task) | Ran::Yielded(task) => self.push_back(task, kind),
         }
+    }
+
+    /// The strand that runs here waits for `child`. If that is what comes next, it runs now, as part of the other's turn and on
+    /// what is left of its budget: then nobody has to be suspended, and woken. Each has its own stack, so that either may be
+    /// suspended while the other goes on.
+    #[inline]
+    pub(crate) fn run_at_once(&self, child: NonNull<Header>) {
+        let Some(parent) = self.frame.strand.get() else { return };
+        // Who decides who is next, or looks at every turn, sees each of them by itself.
+        let alone = self.single.get() || self.watching.get() || self.closing.get() || context::has_entered();
+        // SAFETY: the strand that runs here is alive while it runs.
+        if alone || budget::left() < budget::OPERATION || !unsafe { parent.as_ref() }.may_stand_by() {
+            return;
+        }
+        let Some(task) = self.next.take_if(child.cast()).and_then(|task| self.place(task)) else { return };
+        self.station.counters.polls.bump();
+        self.station.counters.lifo_hits.bump();
+        let current = self.frame.current.get();
+        self.set_current(Some(child));
+        let ran = task.run_with(&self.frame.yielded);
+        self.set_current(current);
+        self.frame.strand.set(Some(parent));
+        self.sort(ran, Kind::Pinned);
     }
 
     /// What runs here from now on, also for those who look from outside.
