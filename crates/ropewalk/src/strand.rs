@@ -14,11 +14,11 @@
 //! | `body` | a strand as the body of a task (B1, B2) |
 //! | `berth` | its stack, with its seat |
 //! | `seat` | what belongs to it beside the stack, and how it waits (S1-S3) |
-//! | `scope` | the tree (C1-C4) |
+//! | `scene` | the tree (C1-C4) |
 //! | `unwinding` | who unwinds, on a thread with many stacks |
 //! | `nursery` | scopes that fail as a whole |
 //! | `stranded` | what its task carries |
-//! | `handle`, `builder` | what users have of it |
+//! | `scope`, `handle`, `builder` | what users have of it |
 //! | `stack` | where stacks come from |
 
 mod berth;
@@ -26,6 +26,7 @@ mod body;
 mod builder;
 mod handle;
 mod nursery;
+mod scene;
 mod scope;
 pub(crate) mod seat;
 #[cfg(unix)]

@@ -55,7 +55,7 @@ impl<F: FnOnce() -> T, T> Run<F, T> {
             unsafe { seat.as_ref() }.set_yielder(yielder);
             catch_unwind(AssertUnwindSafe(function))
         };
-        // SAFETY: whatever `function` borrows is there until it has returned or unwound (`scope.rs`, C1), and for ever if it is
+        // SAFETY: whatever `function` borrows is there until it has returned or unwound (`scene.rs`, C1), and for ever if it is
         // leaked.
         self.0 = Stage::Going(unsafe { Coroutine::with_stack_unchecked(berth, first) }, seat);
     }

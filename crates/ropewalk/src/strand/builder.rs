@@ -2,7 +2,8 @@
 
 use super::body::Run;
 use super::handle::Strand;
-use super::scope::{Scene, Scope};
+use super::scene::Scene;
+use super::scope::Scope;
 use super::stranded::Stranded;
 use crate::context;
 use crate::local;

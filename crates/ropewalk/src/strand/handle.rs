@@ -1,6 +1,6 @@
 //! The handle of a strand.
 
-use super::scope::Scene;
+use super::scene::Scene;
 use super::{StrandError, rethrow};
 use crate::{context, wait};
 use ropewalk_core::task::{AbortHandle, TaskHandle, TaskId};

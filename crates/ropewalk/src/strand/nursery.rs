@@ -1,6 +1,7 @@
 //! The nurseries around what runs: the first child's panic interrupts what their owner waits for.
 
-use super::scope::Scene;
+use super::scene::Scene;
+use super::seat::Belongings;
 use std::cell::Cell;
 use std::ptr::null;
 use std::task::Waker;
@@ -29,7 +30,7 @@ impl Chain {
     }
 
     /// `scene` is the innermost one from now on; the one that was.
-    pub(super) fn replace(&self, scene: *const Scene) -> *const Scene {
+    fn replace(&self, scene: *const Scene) -> *const Scene {
         self.0.replace(scene)
     }
 
@@ -40,5 +41,21 @@ impl Chain {
         let all = std::iter::successors(scene(self.0.get()), |inner| scene(inner.outer()));
         // All of them get the waker, also if one has failed already.
         all.fold(false, |failed, scene| scene.poll_failed(waker) | failed)
+    }
+}
+
+/// Everything that waits here is inside of a nursery, until this is dropped.
+pub(super) struct Inside(*const Scene);
+
+impl Inside {
+    pub(super) fn new(scene: &Scene) -> Self {
+        Belongings::here(|own| scene.set_outer(own.nurseries.replace(scene)));
+        Self(scene.outer())
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        Belongings::here(|own| own.nurseries.replace(self.0));
     }
 }

@@ -171,7 +171,7 @@ impl Seat {
             suspended = true;
             self.throw_if_interrupted(manner);
             self.suspend();
-            self.throw_if_interrupted(manner);
+            self.throw_if_cancelled(manner);
         }
     }
 
@@ -181,7 +181,7 @@ impl Seat {
         self.throw_if_interrupted(Manner::Open);
         worker.frame.yielded.set(true);
         self.suspend();
-        self.throw_if_interrupted(Manner::Open);
+        self.throw_if_cancelled(Manner::Open);
     }
 
     #[inline(always)]
@@ -203,6 +203,14 @@ impl Seat {
     #[inline(always)]
     fn throw_if_interrupted(&self, manner: Manner) {
         if self.cancelled.get() || !self.own.nurseries.is_empty() {
+            self.throw(manner);
+        }
+    }
+
+    /// The same after it was suspended. (Nurseries were asked before, and are asked again before the next time.)
+    #[inline(always)]
+    fn throw_if_cancelled(&self, manner: Manner) {
+        if self.cancelled.get() {
             self.throw(manner);
         }
     }

@@ -1,6 +1,6 @@
 //! What the task of a strand carries beside its header: where it is at home, what it is called, whose child it is.
 
-use super::scope::{Scene, Tie};
+use super::scene::{Scene, Tie};
 use crate::sched::host::{Extra, Observation};
 use ropewalk_core::prim::real::{AtomicU32, Ordering::Relaxed};
 use ropewalk_core::task::{Header, PanicInfo};

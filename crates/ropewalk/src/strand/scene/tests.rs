@@ -61,15 +61,15 @@ fn wait_for_all(call: &Call) {
 // Two children leave while the parent waits for them: it goes on, and what they did to what they borrow is there.
 //
 // mutation: the-last-child-wakes-nobody
-// - in crates/ropewalk/src/strand/scope.rs: `let waiting = if members.alive == 0 { std::mem::take(&mut members.waiting) } else { Vec::new() };`
+// - in crates/ropewalk/src/strand/scene.rs: `let waiting = if members.alive == 0 { std::mem::take(&mut members.waiting) } else { Vec::new() };`
 // + `let waiting: Vec<Waker> = Vec::new();`
 //
 // mutation: the-parent-does-not-look-again
-// - in crates/ropewalk/src/strand/scope.rs: `let empty = members.alive == 0;`
+// - in crates/ropewalk/src/strand/scene.rs: `let empty = members.alive == 0;`
 // + `let empty = false;`
 //
 // mutation: one-child-is-enough
-// - in crates/ropewalk/src/strand/scope.rs: `if self.members.lock().alive == 0 {`
+// - in crates/ropewalk/src/strand/scene.rs: `if self.members.lock().alive == 0 {`
 // + `if self.members.lock().alive <= 1 {`
 #[test]
 fn model_scope_children_leave_against_the_parent() {
@@ -98,11 +98,11 @@ fn model_scope_children_leave_against_the_parent() {
 // A child of a nursery panics while its owner is about to wait: it is told, or sees it.
 //
 // mutation: the-owner-is-not-told
-// - in crates/ropewalk/src/strand/scope.rs: `let (owner, children) = (members.owner.take(), members.references());`
+// - in crates/ropewalk/src/strand/scene.rs: `let (owner, children) = (members.owner.take(), members.references());`
 // + `let (owner, children): (Option<Waker>, _) = (None, members.references());`
 //
 // mutation: the-owner-does-not-look
-// - in crates/ropewalk/src/strand/scope.rs: `let failed = members.failed;`
+// - in crates/ropewalk/src/strand/scene.rs: `let failed = members.failed;`
 // + `let failed = false;`
 #[test]
 fn model_nursery_fails_against_its_owners_wait() {
@@ -127,7 +127,7 @@ fn model_nursery_fails_against_its_owners_wait() {
 // Two children of a nursery panic at once: one failure, both kept.
 //
 // mutation: a-second-panic-is-lost
-// - in crates/ropewalk/src/strand/scope.rs: `if !members.is_taken(id) {`
+// - in crates/ropewalk/src/strand/scene.rs: `if !members.is_taken(id) {`
 // + `if !members.is_taken(id) && !members.failed {`
 #[test]
 fn model_nursery_two_panics() {
@@ -156,7 +156,7 @@ fn model_nursery_two_panics() {
 // A handle takes a panic while the child is about to note it: nobody is told twice.
 //
 // mutation: a-panic-is-told-twice
-// - in crates/ropewalk/src/strand/scope.rs: `self.taken.len() < known`
+// - in crates/ropewalk/src/strand/scene.rs: `self.taken.len() < known`
 // + `self.taken.len() < known && known > 9`
 #[test]
 fn model_scope_a_panic_is_taken_against_its_note() {

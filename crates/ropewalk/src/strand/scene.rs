@@ -1,0 +1,357 @@
+//! Scopes: strands that borrow from the call they are started in, and end before it does.
+//!
+//! Child, when it is over (`Stranded::ended`, `leaves`, `left`):
+//!
+//! 1. its function and all that it held are gone; its value, if it has a handle, is in its task
+//! 2. under the lock: it leaves the list, and a panic of it is noted
+//! 3. who waits for it is woken; a value that nobody will take is dropped
+//! 4. under the lock: it is not alive any more; if it was the last, who waits for all of them is taken out, and then woken
+//!
+//! Parent, when the closure of the scope is over, however:
+//!
+//! 1. under the lock: takes references to those that are in the list, and cancels them
+//! 2. under the lock: nobody alive: goes on; otherwise leaves its waker, and waits, whatever interrupts it
+//!
+//! * **C1** The call that a scope lies in is not left before 4 of every child. So what children borrow outlives them: their
+//!   functions are gone by 1, their values by 3, or they are with a handle, which does not outlive `'scope`.
+//! * **C2** The lock is a [`BriefLock`], of which nothing is touched once it is open: the last child's 4 may be followed at once by
+//!   the end of the scope.
+//! * **C3** A child is in the list from before it can run until 2, and its task is alive as long.
+//! * **C4** No user code runs under the lock: wakers are cloned, called and dropped, and tasks cancelled, outside.
+
+use super::{Interrupted, LiveStrands, rethrow};
+use crate::runtime::{Handle, complain, wake_safely};
+use crate::wait::wait_to_the_end;
+use ropewalk_core::blocked::{Reason, address_of, note};
+use ropewalk_core::linked;
+use ropewalk_core::list::{Links, List};
+use ropewalk_core::prim::{BriefGuard, BriefLock};
+use ropewalk_core::task::{Header, PanicInfo, TaskId, TaskRef};
+use std::any::Any;
+use std::cell::Cell;
+use std::ptr::NonNull;
+use std::task::{Context, Poll, Waker};
+
+/// What children and their scope have in common; see the head of this file.
+pub(crate) struct Scene {
+    kind: Kind,
+    /// The nursery around this one, if it is one. Used by the stack it lies on only.
+    outer: Cell<*const Scene>,
+    members: BriefLock<Members>,
+}
+// SAFETY: `outer` is used on one thread; the rest is under the lock.
+unsafe impl Sync for Scene {}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Scope,
+    /// The first panic ends all.
+    Nursery,
+}
+
+#[derive(Default)]
+struct Members {
+    /// Those that may be running (C3).
+    list: List<Tie>,
+    /// Those that have not come to 4.
+    alive: usize,
+    /// Those who wait until nobody is.
+    waiting: Vec<Waker>,
+    /// A child of a nursery has panicked.
+    failed: bool,
+    /// What the nursery's owner waits with.
+    owner: Option<Waker>,
+    /// Panics that nobody has taken, the first one first.
+    panics: Vec<PanicInfo>,
+    /// Panics that are with a handle: it may yet take them, or be forgotten.
+    with_handle: Vec<(TaskId, String)>,
+    /// Panics that were taken from their handle already, and not noted yet: a handle knows a moment earlier.
+    taken: Vec<TaskId>,
+}
+
+/// A child's place in the list.
+pub(crate) struct Tie {
+    links: Links<Tie>,
+    scene: *const Scene,
+    task: Cell<Option<NonNull<Header>>>,
+}
+linked!(Tie, links);
+// SAFETY: what it points to is `Sync`, and `task` is written before the task is shown to anybody.
+unsafe impl Send for Tie {}
+// SAFETY: as above.
+unsafe impl Sync for Tie {}
+
+impl Tie {
+    /// For a child of `scene`, or of nobody.
+    pub(super) fn new(scene: Option<&Scene>) -> Self {
+        let scene = scene.map_or(std::ptr::null(), std::ptr::from_ref);
+        Self { links: Links::new(), scene, task: Cell::new(None) }
+    }
+
+    /// The scope it is in, while it is.
+    pub(crate) fn scene(&self) -> Option<&Scene> {
+        // SAFETY: C1: a child's scope is there until the child has left, and who asks does so before.
+        unsafe { self.scene.as_ref() }
+    }
+}
+
+impl Scene {
+    pub(super) fn new(kind: Kind) -> Self {
+        Self { kind, outer: Cell::new(std::ptr::null()), members: BriefLock::new(Members::default()) }
+    }
+
+    pub(super) fn outer(&self) -> *const Scene {
+        self.outer.get()
+    }
+
+    pub(super) fn set_outer(&self, outer: *const Scene) {
+        self.outer.set(outer);
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// How many children are alive.
+    pub(super) fn len(&self) -> usize {
+        self.members.lock().alive
+    }
+
+    /// A child was made, and is not queued yet. True: it is to be cancelled.
+    ///
+    /// # Safety
+    /// `tie` is that of `task`, which is in no list.
+    #[must_use]
+    pub(super) unsafe fn enrol(&self, tie: &Tie, task: NonNull<Header>) -> bool {
+        tie.task.set(Some(task));
+        let mut members = self.members.lock();
+        members.alive += 1;
+        // SAFETY: passed on to the caller; it stays until `unlist` takes it out (C3).
+        unsafe { members.list.push_back(NonNull::from(tie)) };
+        members.failed
+    }
+
+    /// Step 2 of a child. `panic`: what is said of the panic it ended with.
+    pub(crate) fn unlist(&self, tie: &Tie, id: TaskId, panic: Option<String>) {
+        let mut members = self.members.lock();
+        // SAFETY: it is in this list (C3).
+        unsafe { members.list.remove(NonNull::from(tie)) };
+        if let Some(text) = panic {
+            if !members.is_taken(id) {
+                members.with_handle.push((id, text));
+            }
+            self.fail(members);
+        }
+    }
+
+    /// Nobody will join a child that panicked. If it never had a handle by then, this comes before step 2.
+    pub(crate) fn keep_panic(&self, panic: PanicInfo) {
+        let mut members = self.members.lock();
+        members.take_from_handle(panic.task());
+        members.panics.push(panic);
+        self.fail(members);
+    }
+
+    /// A child has panicked: in a nursery, that is the end of all.
+    fn fail(&self, mut members: BriefGuard<'_, Members>) {
+        if self.kind == Kind::Scope || std::mem::replace(&mut members.failed, true) {
+            return;
+        }
+        let (owner, children) = (members.owner.take(), members.references());
+        drop(members);
+        children.iter().for_each(TaskRef::cancel);
+        if let Some(owner) = owner {
+            wake_safely(owner);
+        }
+    }
+
+    /// A handle has taken a panic.
+    pub(super) fn panic_taken(&self, id: TaskId) {
+        self.members.lock().take_from_handle(id);
+    }
+
+    /// Step 4 of a child.
+    pub(crate) fn left(&self) {
+        let mut members = self.members.lock();
+        members.alive -= 1;
+        let waiting = if members.alive == 0 { std::mem::take(&mut members.waiting) } else { Vec::new() };
+        drop(members); // C2
+        waiting.into_iter().for_each(wake_safely);
+    }
+
+    /// Ready when no child is alive.
+    pub(super) fn poll_empty(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.members.lock().alive == 0 {
+            return Poll::Ready(());
+        }
+        let waker = cx.waker().clone();
+        let mut members = self.members.lock();
+        let known = members.waiting.iter().any(|known| known.will_wake(&waker));
+        let empty = members.alive == 0;
+        let unused = if known || empty {
+            Some(waker)
+        } else {
+            members.waiting.push(waker);
+            None
+        };
+        drop(members);
+        drop(unused);
+        if empty {
+            return Poll::Ready(());
+        }
+        note(Reason::Group, address_of(self));
+        Poll::Pending
+    }
+
+    /// Whether a child of this nursery has panicked; if not, `waker` is called when one does.
+    pub(super) fn poll_failed(&self, waker: &Waker) -> bool {
+        if self.members.lock().will_wake(waker) {
+            return false;
+        }
+        let waker = waker.clone();
+        let mut members = self.members.lock();
+        let failed = members.failed;
+        let unused = if failed { Some(waker) } else { members.owner.replace(waker) };
+        drop(members);
+        drop(unused);
+        failed
+    }
+
+    pub(super) fn cancel_all(&self) {
+        let children = self.members.lock().references();
+        children.iter().for_each(TaskRef::cancel);
+    }
+
+    /// The closure is over: cancels who is left, waits for all, and says what is to be told of them.
+    pub(super) fn close(&self) -> Remains {
+        let children = self.members.lock().references();
+        let live: Vec<_> = children.iter().filter(|child| !child.has_ended()).collect();
+        children.iter().for_each(TaskRef::cancel);
+        // One that was joined may not have come to its step 2 yet.
+        let names: Vec<_> = live.iter().map(|child| name_of(child)).collect();
+        drop(live);
+        drop(children);
+        if self.members.lock().alive > 0 {
+            wait_to_the_end(|cx| self.poll_empty(cx));
+        }
+        let mut members = self.members.lock();
+        let (panics, forgotten) =
+            (std::mem::take(&mut members.panics), std::mem::take(&mut members.with_handle));
+        let (owner, has_failed) = (members.owner.take(), members.failed);
+        drop(members);
+        drop(owner);
+        Remains { live: names, panics, forgotten, failed: has_failed }
+    }
+}
+
+impl Members {
+    /// A failure is told to `waker` already, should there be one.
+    fn will_wake(&self, waker: &Waker) -> bool {
+        !self.failed && self.owner.as_ref().is_some_and(|owner| owner.will_wake(waker))
+    }
+
+    fn references(&self) -> Vec<TaskRef> {
+        // SAFETY: what is in the list is alive (C3), and it was told its task before it came here.
+        let reference =
+            |tie: NonNull<Tie>| unsafe { tie.as_ref().task.get().map(|task| Header::reference(task)) };
+        self.list.iter().filter_map(reference).collect()
+    }
+
+    /// The panic of `id` is with its handle no longer; it may not have been noted yet.
+    fn take_from_handle(&mut self, id: TaskId) {
+        let known = self.with_handle.len();
+        self.with_handle.retain(|(with_handle, _)| *with_handle != id);
+        if self.with_handle.len() == known {
+            self.taken.push(id);
+        }
+    }
+
+    /// Whether the panic of `id` was taken from its handle before it could be noted.
+    fn is_taken(&mut self, id: TaskId) -> bool {
+        let known = self.taken.len();
+        self.taken.retain(|taken| *taken != id);
+        self.taken.len() < known
+    }
+}
+
+fn name_of(task: &TaskRef) -> String {
+    task.name().map_or_else(|| format!("strand {}", task.id()), str::to_owned)
+}
+
+/// What the children of a scope have left behind.
+pub(super) struct Remains {
+    /// The names of those that had to be cancelled.
+    live: Vec<String>,
+    panics: Vec<PanicInfo>,
+    /// Panics of children whose handle was forgotten: only what they said is left.
+    forgotten: Vec<(TaskId, String)>,
+    /// It is a nursery that has failed.
+    failed: bool,
+}
+
+impl Remains {
+    /// Goes on as the closure ended, or with what is worse.
+    pub(super) fn settle<T>(self, result: Result<T, Box<dyn Any + Send>>) -> T {
+        let Self { live, panics, forgotten, failed } = self;
+        let mut panics: Vec<_> = panics.into_iter().map(Trouble::Panic).collect();
+        panics.extend(forgotten.into_iter().map(|(_, text)| Trouble::Said(text)));
+        let unwinds = super::panicking();
+        let value = match result {
+            Ok(value) => value,
+            // The nursery itself has interrupted its closure: the panic that it did that for is what goes on.
+            Err(payload) if failed && payload.is::<Interrupted>() && !panics.is_empty() && !unwinds => {
+                panics.remove(0).throw(panics)
+            }
+            Err(payload) => {
+                panics.into_iter().for_each(Trouble::report);
+                rethrow(payload)
+            }
+        };
+        if unwinds {
+            panics.into_iter().for_each(Trouble::report);
+            if !live.is_empty() {
+                complain(format_args!("{}", LiveStrands { names: live }));
+            }
+            return value;
+        }
+        if !panics.is_empty() {
+            drop(value);
+            panics.remove(0).throw(panics);
+        }
+        if !live.is_empty() {
+            drop(value);
+            let live = LiveStrands { names: live };
+            complain(format_args!("{live}"));
+            rethrow(Box::new(live));
+        }
+        value
+    }
+}
+
+/// A panic that nobody took.
+enum Trouble {
+    Panic(PanicInfo),
+    Said(String),
+}
+
+impl Trouble {
+    fn throw(self, others: Vec<Trouble>) -> ! {
+        others.into_iter().for_each(Trouble::report);
+        match self {
+            Self::Panic(panic) => rethrow(panic.into_payload()),
+            Self::Said(text) => rethrow(Box::new(text)),
+        }
+    }
+
+    /// As the runtime's policy says.
+    fn report(self) {
+        let runtime = Handle::current();
+        match self {
+            Self::Panic(panic) => runtime.shared.unhandled_strand(panic),
+            Self::Said(text) => runtime.shared.forgotten_strand(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
