@@ -115,6 +115,17 @@ impl<F: FnOnce() -> T, T> Body for Call<F> {
 
 impl<F> Unpin for Call<F> {}
 
+/// How a task has ended, as its [`Host`] is told.
+#[derive(Debug)]
+pub struct Ended {
+    /// It gave no value.
+    pub failed: bool,
+    /// What it panicked with, in words.
+    pub panic: Option<String>,
+    /// Nothing is left of it that has a destructor: no output that might yet be dropped.
+    pub leaves_nothing: bool,
+}
+
 /// Where tasks live and where they go when they are woken.
 ///
 /// # Safety
@@ -157,19 +168,17 @@ pub unsafe trait Host: 'static {
     fn unhandled(task: NonNull<Header>, panic: PanicInfo);
     /// Whether [`ended`](Self::ended) is called.
     const TELLS_OF_END: bool = false;
-    /// The task is over: its body is gone and its output, if it has a handle, is there. `failed`: it gave no value;
-    /// `panic` says what it panicked with. Called once, before anybody is woken.
-    fn ended(_task: NonNull<Header>, _failed: bool, _panic: Option<String>) {}
-    /// Whom [`left`](Self::left) is to be called for, when all of the task is over. Asked once, after `ended`.
+    /// The task is over: its body is gone and its output, if it has a handle, is there. Called once, before anybody is woken.
+    /// The answer: whom [`left`](Self::left) is to be called for, when all of the task is over.
     #[inline(always)]
-    fn leaves(_task: NonNull<Header>) -> Option<NonNull<()>> {
+    fn ended(_task: NonNull<Header>, _how: Ended) -> Option<NonNull<()>> {
         None
     }
-    /// A task that [`leaves`](Self::leaves) is over, and nothing of it is left but what its handle may still have: also an
-    /// output that nobody took is dropped. The cell may be gone.
+    /// A task is over, and nothing of it is left but what its handle may still have: also an output that nobody took is
+    /// dropped. The cell may be gone.
     ///
     /// # Safety
-    /// It is called once, with the answer of `leaves`.
+    /// It is called once, with the answer of [`ended`](Self::ended).
     unsafe fn left(_whom: NonNull<()>) {}
     /// The body of a task that has or had children ([`Family`]) is over: may it end? If not, it is asked again after it was
     /// woken.

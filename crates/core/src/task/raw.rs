@@ -12,7 +12,7 @@
 use super::join::JoinWord;
 use super::outcome::{Outcome, PanicInfo, drop_payload};
 use super::state::{Dropped, HandleGone, Snapshot, State, Woken};
-use super::{Body, Host, Ran, Runnable, TaskId, TaskRef, owed, waker};
+use super::{Body, Ended, Host, Ran, Runnable, TaskId, TaskRef, owed, waker};
 use crate::blocked::Reason;
 use crate::deadlock::WakerCount;
 use crate::prefetch;
@@ -256,10 +256,12 @@ impl<B: Body, H: Host> Cell<B, H> {
         let header = &self.header;
         let said = if H::TELLS_OF_END { self.panic_text(outcome) } else { None };
         let waiter = if handle { header.join.finish(outcome) } else { None };
-        if H::TELLS_OF_END {
-            H::ended(this, outcome != Outcome::Value, said);
-        }
-        let leaves = H::leaves(this);
+        let leaves = if H::TELLS_OF_END {
+            let leaves_nothing = !self.leaves_something(outcome);
+            H::ended(this, Ended { failed: outcome != Outcome::Value, panic: said, leaves_nothing })
+        } else {
+            None
+        };
         if let Some(waiter) = waiter {
             H::will_wake(this);
             // A foreign waker may panic; the worker that runs us must not pay for it.

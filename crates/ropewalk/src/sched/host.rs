@@ -19,7 +19,7 @@ use crate::group::kin::{self, Kin};
 use crate::strand::Stranded;
 use ropewalk_core::prim::real::{AtomicU64, Ordering::Relaxed};
 use ropewalk_core::task::{
-    Birth, Body, Header, Host, PanicInfo, Runnable, TaskHandle, TaskRef, emplace, layout,
+    Birth, Body, Ended, Header, Host, PanicInfo, Runnable, TaskHandle, TaskRef, emplace, layout,
 };
 use std::alloc::Layout;
 use std::marker::PhantomData;
@@ -60,14 +60,10 @@ pub(crate) trait Extra: Send + Sync + 'static {
     const HAS_KIN: bool = false;
     const TELLS_OF_END: bool = Self::HAS_KIN;
     /// See [`Host::ended`].
-    fn ended(&self, _task: NonNull<Header>, failed: bool, panic: Option<String>) {
+    fn ended(&self, _task: NonNull<Header>, how: Ended) -> Option<NonNull<()>> {
         if let Some(kin) = self.kin() {
-            kin.ended(failed, panic);
+            kin.ended(how.failed, how.panic);
         }
-    }
-    /// See [`Host::leaves`].
-    #[inline(always)]
-    fn leaves(&self) -> Option<NonNull<()>> {
         None
     }
     /// See [`Host::left`].
@@ -239,15 +235,9 @@ unsafe impl<X: Extra, const BIG: bool> Host for Tasks<X, BIG> {
 
     const TELLS_OF_END: bool = X::TELLS_OF_END;
 
-    fn ended(task: NonNull<Header>, failed: bool, panic: Option<String>) {
+    fn ended(task: NonNull<Header>, how: Ended) -> Option<NonNull<()>> {
         // SAFETY: a task of this host that is still alive.
-        unsafe { Header::extra::<Self>(task).as_ref() }.ended(task, failed, panic);
-    }
-
-    #[inline(always)]
-    fn leaves(task: NonNull<Header>) -> Option<NonNull<()>> {
-        // SAFETY: a task of this host that is still alive.
-        unsafe { Header::extra::<Self>(task).as_ref() }.leaves()
+        unsafe { Header::extra::<Self>(task).as_ref() }.ended(task, how)
     }
 
     unsafe fn left(whom: NonNull<()>) {

@@ -377,14 +377,20 @@ impl Worker {
 
     /// All that is pinned here may be queued at once, and waking it allocates nothing: local tasks, the tickets of fibres,
     /// the root of a `block_on`.
+    #[inline]
     pub(crate) fn reserve_pinned(&self) {
         let most = self.pinned.get() + self.fibres.count() + 1;
         if most > self.room_for_pinned.get() {
-            let room = most.next_power_of_two();
-            self.room_for_pinned.set(room);
-            self.station.inbox.reserve_in_all(room);
-            self.with_local(|local| local.reserve(room.saturating_sub(local.len())));
+            self.make_room_for_pinned(most);
         }
+    }
+
+    #[cold]
+    fn make_room_for_pinned(&self, most: usize) {
+        let room = most.next_power_of_two();
+        self.room_for_pinned.set(room);
+        self.station.inbox.reserve_in_all(room);
+        self.with_local(|local| local.reserve(room.saturating_sub(local.len())));
     }
 
     /// Whether something here belongs to this thread: local tasks or parked stacks.

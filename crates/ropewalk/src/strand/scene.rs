@@ -1,11 +1,13 @@
 //! Scopes: strands that borrow from the call they are started in, and end before it does.
 //!
-//! Child, when it is over (`Stranded::ended`, `leaves`, `left`):
+//! Child, when it is over (`Stranded::ended`, `left`):
 //!
 //! 1. its function and all that it held are gone; its value, if it has a handle, is in its task
 //! 2. under the lock: it leaves the list, and a panic of it is noted
 //! 3. who waits for it is woken; a value that nobody will take is dropped
 //! 4. under the lock: it is not alive any more; if it was the last, who waits for all of them is taken out, and then woken
+//!
+//! (2 and 4 at once, if there is no panic and no value that could be dropped in 3.)
 //!
 //! Parent, when the closure of the scope is over, however:
 //!
@@ -170,9 +172,21 @@ impl Scene {
         self.members.lock().take_from_handle(id);
     }
 
+    /// Steps 2 and 4 of a child for which there is nothing to do in between.
+    pub(crate) fn leave(&self, tie: &Tie) {
+        let mut members = self.members.lock();
+        // SAFETY: it is in this list (C3).
+        unsafe { members.list.remove(NonNull::from(tie)) };
+        Self::depart(members);
+    }
+
     /// Step 4 of a child.
     pub(crate) fn left(&self) {
-        let mut members = self.members.lock();
+        Self::depart(self.members.lock());
+    }
+
+    #[inline(always)]
+    fn depart(mut members: BriefGuard<'_, Members>) {
         members.alive -= 1;
         let waiting = if members.alive == 0 { std::mem::take(&mut members.waiting) } else { Vec::new() };
         drop(members); // C2

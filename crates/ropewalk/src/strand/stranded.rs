@@ -3,7 +3,7 @@
 use super::scene::{Scene, Tie};
 use crate::sched::host::{Extra, Observation};
 use ropewalk_core::prim::real::{AtomicU32, Ordering::Relaxed};
-use ropewalk_core::task::{Header, PanicInfo};
+use ropewalk_core::task::{Ended, Header, PanicInfo};
 use std::ptr::NonNull;
 
 /// It has no home yet. Otherwise the number of its worker, and this bit if that one counts it as its own.
@@ -87,20 +87,20 @@ impl Extra for Stranded {
         self.known.as_ref()?.name.as_deref()
     }
 
-    fn ended(&self, task: NonNull<Header>, _failed: bool, panic: Option<String>) {
-        if let Some(scene) = self.tie.scene() {
-            // SAFETY: the task is alive.
-            scene.unlist(&self.tie, unsafe { Header::id(task) }, panic);
-        }
-    }
-
     #[inline]
-    fn leaves(&self) -> Option<NonNull<()>> {
-        self.tie.scene().map(|scene| NonNull::from(scene).cast())
+    fn ended(&self, task: NonNull<Header>, how: Ended) -> Option<NonNull<()>> {
+        let scene = self.tie.scene()?;
+        if how.leaves_nothing {
+            scene.leave(&self.tie);
+            return None;
+        }
+        // SAFETY: the task is alive.
+        scene.unlist(&self.tie, unsafe { Header::id(task) }, how.panic);
+        Some(NonNull::from(scene).cast())
     }
 
     unsafe fn left(whom: NonNull<()>) {
-        // SAFETY: `leaves` gave it, and the scope is there until the child that calls this has left (C1).
+        // SAFETY: `ended` gave it, and the scope is there until the child that calls this has left (C1).
         unsafe { whom.cast::<Scene>().as_ref() }.left();
     }
 

@@ -84,7 +84,7 @@ impl Home {
 //
 // mutation: the-child-leaves-before-it-is-over
 // - in crates/core/src/task/raw.rs: `let waiter = if handle { header.join.finish(outcome) } else { None };`
-// + `H::ended(this, false, None); let waiter = if handle { header.join.finish(outcome) } else { None };`
+// + `H::ended(this, Ended { failed: false, panic: None, leaves_nothing: true }); let waiter = if handle { header.join.finish(outcome) } else { None };`
 #[test]
 fn model_child_ends_against_parent_ends() {
     model(|| {

@@ -11,8 +11,8 @@ use super::watch::Witness;
 use crate::prim::real::{AtomicUsize, Ordering::Relaxed};
 use crate::prim::{self, Lock};
 use crate::task::{
-    Async, Birth, Body, Family, Header, Host, Membership, PanicInfo, Ran, Runnable, TaskError, TaskHandle,
-    TaskId, TaskRef, emplace, layout,
+    Async, Birth, Body, Ended, Family, Header, Host, Membership, PanicInfo, Ran, Runnable, TaskError,
+    TaskHandle, TaskId, TaskRef, emplace, layout,
 };
 use std::alloc::Layout;
 use std::collections::VecDeque;
@@ -302,11 +302,12 @@ unsafe impl<const FINDS: bool, const KEEPS: bool> Host for Lab<FINDS, KEEPS> {
 
     const TELLS_OF_END: bool = true;
 
-    fn ended(task: NonNull<Header>, _failed: bool, _panic: Option<String>) {
+    fn ended(task: NonNull<Header>, _how: Ended) -> Option<NonNull<()>> {
         // SAFETY: the task is still alive.
         let bench = unsafe { &Header::extra::<Self>(task).as_ref().bench };
         let membership = bench.membership.lock().unwrap().take();
         membership.iter().for_each(Membership::leave);
+        None
     }
 
     fn may_end(task: NonNull<Header>) -> bool {

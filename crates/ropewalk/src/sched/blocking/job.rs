@@ -9,7 +9,7 @@ use crate::sched::host::Observation;
 use crate::wait::Abort;
 use ropewalk_core::blocked::Reason;
 use ropewalk_core::task::{
-    Birth, Call, Header, Host, PanicInfo, Runnable, TaskHandle, TaskId, TaskRef, emplace, layout,
+    Birth, Call, Ended, Header, Host, PanicInfo, Runnable, TaskHandle, TaskId, TaskRef, emplace, layout,
 };
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::panic::Location;
@@ -125,12 +125,13 @@ unsafe impl Host for Jobs {
 
     const TELLS_OF_END: bool = true;
 
-    fn ended(task: NonNull<Header>, failed: bool, panic: Option<String>) {
+    fn ended(task: NonNull<Header>, how: Ended) -> Option<NonNull<()>> {
         // SAFETY: a job that is still alive.
         if let Some(kin) = unsafe { Job::relations(task) }.1 {
             thread::is_free(task); // before the group or the parent wakes anybody
-            kin.ended(failed, panic);
+            kin.ended(how.failed, how.panic);
         }
+        None
     }
 
     fn may_end(task: NonNull<Header>) -> bool {

@@ -27,13 +27,18 @@ impl Worker {
         if strand.is_adopted() {
             return Some(task);
         }
-        if strand.home().is_some() {
-            let _placing = self.pool.placing.lock(); // PL2: it is counted once at any time
-            self.station.coming.fetch_sub(1, SeqCst);
+        if strand.home().is_none() && (self.station.load_beside(strand) == 0 || self.closing.get()) {
             self.start_here(strand);
             return Some(task);
         }
-        if self.station.load_beside(strand) == 0 || self.closing.get() {
+        self.place_with_care(task, strand)
+    }
+
+    /// It was sent here, or there is a choice.
+    fn place_with_care(&self, task: Runnable, strand: &Stranded) -> Option<Runnable> {
+        if strand.home().is_some() {
+            let _placing = self.pool.placing.lock(); // PL2: it is counted once at any time
+            self.station.coming.fetch_sub(1, SeqCst);
             self.start_here(strand);
             return Some(task);
         }
@@ -48,6 +53,7 @@ impl Worker {
         None
     }
 
+    #[inline]
     fn start_here(&self, strand: &Stranded) {
         strand.adopt(self.index() as u16);
         self.adopt();

@@ -78,9 +78,14 @@ fn model_scope_children_leave_against_the_parent() {
         let ties = [enrol(&call), enrol(&call)];
         let children: Vec<_> = ties
             .into_iter()
-            .map(|tie| {
+            .enumerate()
+            .map(|(number, tie)| {
                 let call = call.clone();
                 thread::spawn(move || {
+                    if number == 0 {
+                        call.borrowed.with(|_| ());
+                        return call.scene.leave(&tie); // there is nothing to drop
+                    }
                     call.scene.unlist(&tie, id(1), None);
                     call.borrowed.with(|_| ());
                     call.scene.left();
