@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `worker` | the loop and where its next task comes from; who stays together, who stands aside |
 //! | `pool` | stations, the injection queue, workers coming and going, closing |
-//! | `station` | what others see of a worker |
+//! | `station`, `post` | what others see of a worker; who is there, and who is sent there |
 //! | `fibre` | the stacks a worker runs its loop on; waiting inside a poll |
 //! | `hosted` | workers without threads, driven by whoever calls |
 //! | `ring`, `lifo`, `next`, `injector`, `entry` | the queues |
@@ -32,6 +32,7 @@ pub(crate) mod linger;
 mod next;
 pub(crate) mod park;
 pub(crate) mod pool;
+mod post;
 pub(crate) mod reasons;
 pub(crate) mod ring;
 pub(crate) mod slab;

@@ -130,8 +130,13 @@ impl Pool {
     /// Sends a pinned task to the worker it belongs to.
     pub(crate) fn send_home(&self, home: usize, task: Runnable) {
         self.station(home).inbox.push(task);
-        self.idle.end_spin(home);
-        self.unpark(home);
+        self.call(home);
+    }
+
+    /// There is something in the inbox of a worker.
+    pub(super) fn call(&self, worker: usize) {
+        self.idle.end_spin(worker);
+        self.unpark(worker);
     }
 
     /// There is more work than before: wakes one sleeper, unless somebody is searching already.
@@ -299,7 +304,7 @@ impl Pool {
     /// Under the census lock.
     fn set_status(&self, station: &Station, status: Status) {
         let before = station.status();
-        station.set_status(status);
+        station.post.set(status);
         match (before == Status::Active, status == Status::Active) {
             (false, true) => drop(self.active.fetch_add(1, Relaxed)),
             (true, false) => drop(self.active.fetch_sub(1, Relaxed)),
@@ -312,19 +317,20 @@ impl Pool {
         let census = self.census.lock();
         self.set_status(station, Status::Retiring);
         drop(census);
+        self.send_back(station);
         let wanted = self.vacate(station, false);
         debug_assert!(!wanted, "resizes come one after the other");
     }
 
     /// A worker has left its station. True: the station was made active again after its worker had turned to leave, and
-    /// goes on with a new one.
+    /// goes on with a new one, also if the pool closes now: something may have been sent there in between (PL1).
     #[must_use]
     fn vacate(self: &Arc<Self>, station: &Station, acknowledged: bool) -> bool {
         let mut census = self.census.lock();
         let closing = self.phase() != Phase::Open;
-        fence(SeqCst); // its status was changed before: PL1
-        let is_awaited = station.coming.load(SeqCst) > 0;
-        if (station.status() == Status::Active || is_awaited) && !closing {
+        // Once the closing is known, the status changes no more: what the worker saw when it turned to leave is still so.
+        let may_leave = acknowledged || closing && self.hosted;
+        if !may_leave && !station.post.may_leave() {
             return true;
         }
         self.set_status(station, Status::Vacant);

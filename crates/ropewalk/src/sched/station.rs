@@ -7,24 +7,14 @@ use super::counters::Counters;
 use super::injector::Injector;
 use super::lifo;
 use super::park::Parker;
+use super::post::Post;
+pub(crate) use super::post::Status;
 use super::ring::{self, Producer, Stealer};
 use super::slab::Cache;
 use crate::drive::time::Lease;
 use ropewalk_core::prim::Lock;
-use ropewalk_core::prim::real::{AtomicPtr, AtomicU8, AtomicUsize, Ordering::*};
+use ropewalk_core::prim::real::{AtomicPtr, AtomicUsize};
 use ropewalk_core::task::{Header, Runnable};
-
-/// Who is at a station.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Status {
-    /// Nobody.
-    Vacant,
-    /// A worker that takes work.
-    Active,
-    /// A worker that only serves its pinned tasks, until they end.
-    Retiring,
-}
 
 pub(crate) struct Station {
     pub(crate) index: usize,
@@ -41,9 +31,8 @@ pub(crate) struct Station {
     /// Pinned tasks alive and fibres parked here.
     pub(crate) pinned: AtomicUsize,
     pub(crate) parked: AtomicUsize,
-    /// Strands that are to start here, and are on their way.
-    pub(crate) coming: AtomicUsize,
-    status: AtomicU8,
+    /// Who is here, and how many strands that are to start here are on their way.
+    pub(crate) post: Post,
     kit: Lock<Option<Kit>>,
 }
 
@@ -69,23 +58,13 @@ impl Station {
             timers,
             pinned: AtomicUsize::new(0),
             parked: AtomicUsize::new(0),
-            coming: AtomicUsize::new(0),
-            status: AtomicU8::new(Status::Vacant as u8),
+            post: Post::new(),
             kit: Lock::new(Some(Kit { ring, lifo: slot, cache: Cache::new() })),
         }
     }
 
-    /// Changed under the pool's census lock only.
-    pub(crate) fn set_status(&self, status: Status) {
-        self.status.store(status as u8, Release);
-    }
-
     pub(crate) fn status(&self) -> Status {
-        match self.status.load(Acquire) {
-            0 => Status::Vacant,
-            1 => Status::Active,
-            _ => Status::Retiring,
-        }
+        self.post.status()
     }
 
     /// The new worker takes the owner's ends.

@@ -42,6 +42,11 @@ impl Stranded {
         self.home.store(home.into(), Relaxed); // it goes there by a queue, which publishes this
     }
 
+    /// There is no worker where it was sent.
+    pub(crate) fn call_back(&self) {
+        self.home.store(NOWHERE, Relaxed); // it is queued again, which publishes this
+    }
+
     /// It starts at `home`.
     pub(crate) fn adopt(&self, home: u16) {
         self.home.store(u32::from(home) | ADOPTED, Relaxed);

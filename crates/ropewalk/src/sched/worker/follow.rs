@@ -76,13 +76,12 @@ impl Worker {
 
     /// Whether a retiring or closing worker has nothing left to serve.
     pub(super) fn may_go(&self) -> bool {
-        if !(self.retiring.get() || self.closing.get() && self.pool.live() == 0) {
+        let retired = self.retiring.get() && self.station.post.may_leave(); // PL1
+        if !(retired || self.closing.get() && self.pool.live() == 0) {
             return false;
         }
-        fence(Ordering::SeqCst); // our status was seen to have changed: PL1
         let served = self.pinned.get() == 0 && self.station.parked.load(Ordering::Relaxed) == 0;
-        let none_comes = self.station.coming.load(Ordering::SeqCst) == 0;
-        served && none_comes && self.with_local(|local| local.is_empty()) && self.station.inbox.is_empty()
+        served && self.with_local(|local| local.is_empty()) && self.station.inbox.is_empty()
     }
 
     /// Gives back what the worker holds. Pinned work, if any, stays behind and is never touched again.

@@ -4,19 +4,21 @@
 //! count. A strand starts where it is found, for there it is warm and nobody is woken for it, unless another worker has less: a
 //! parent that waits for its only child keeps it beside itself, and many children of one parent are spread evenly.
 //!
-//! * **PL1** What is sent is counted at its target (`coming`) before the target's status is looked at, and a worker that leaves
-//!   looks at that count after its status has changed: one of the two sees the other. So nothing is sent to where nobody comes.
+//! * **PL1** Nothing is sent to where nobody is: see `../post.rs`.
 //! * **PL2** Loads grow under the pool's lock for that (`placing`), if there is a choice: two that place at once do not choose the
-//!   same worker.
+//!   same worker. While it is free, what is counted as coming is in an inbox.
 
 use super::super::host::{Extra, Tasks};
 use super::super::park::WorkerState;
+use super::super::pool::Pool;
 use super::super::station::{Station, Status};
 use super::Worker;
 use crate::strand::Stranded;
-use ropewalk_core::prim::fence;
 use ropewalk_core::task::{Header, Runnable};
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::Relaxed;
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
 
 impl Worker {
     /// A strand is about to run. `None`: it starts elsewhere.
@@ -38,7 +40,7 @@ impl Worker {
     fn place_with_care(&self, task: Runnable, strand: &Stranded) -> Option<Runnable> {
         if strand.home().is_some() {
             let _placing = self.pool.placing.lock(); // PL2: it is counted once at any time
-            self.station.coming.fetch_sub(1, SeqCst);
+            self.station.post.arrived();
             self.start_here(strand);
             return Some(task);
         }
@@ -47,9 +49,10 @@ impl Worker {
             self.start_here(strand);
             return Some(task);
         };
-        drop(placing);
         strand.send_to(target.index as u16);
-        self.pool.send_home(target.index, task);
+        target.inbox.push(task);
+        drop(placing);
+        self.pool.call(target.index);
         None
     }
 
@@ -68,13 +71,22 @@ impl Worker {
         if least.load_beside(strand) >= self.station.load_beside(strand) {
             return None;
         }
-        least.coming.fetch_add(1, SeqCst);
-        fence(SeqCst); // PL1
-        if least.status() != Status::Active {
-            least.coming.fetch_sub(1, SeqCst);
-            return None;
+        least.post.expect().then_some(&**least)
+    }
+}
+
+impl Pool {
+    /// There is no worker to be had for `station`, and it is not active any more: what was sent there starts elsewhere.
+    pub(in super::super) fn send_back(&self, station: &Station) {
+        let placing = self.placing.lock(); // PL2: what is coming is in the inbox, and where nobody was there is nothing else
+        let sent: Vec<Runnable> = std::iter::from_fn(|| station.inbox.pop()).collect();
+        for task in &sent {
+            // SAFETY: as in `place`.
+            unsafe { Header::extra::<Tasks<Stranded, false>>(task.as_raw()).as_ref() }.call_back();
+            station.post.arrived();
         }
-        Some(least)
+        drop(placing);
+        sent.into_iter().for_each(|task| self.inject(task));
     }
 }
 
@@ -82,6 +94,6 @@ impl Station {
     /// What is pinned here, or will be, beside the parent of `strand`.
     fn load_beside(&self, strand: &Stranded) -> usize {
         let parent = usize::from(strand.parent_home() == Some(self.index as u16));
-        (self.pinned.load(Relaxed) + self.coming.load(Relaxed)).saturating_sub(parent)
+        (self.pinned.load(Relaxed) + self.post.coming()).saturating_sub(parent)
     }
 }
