@@ -334,8 +334,11 @@ impl Pool {
             return true;
         }
         self.set_status(station, Status::Vacant);
+        let last = census.manned == 1 && closing;
+        if last {
+            self.runtime.forget_pool(self); // who waits until it is deserted may want its name
+        }
         census.manned -= 1;
-        let last = census.manned == 0 && closing;
         drop(census);
         if closing && !acknowledged {
             self.acknowledge_closing(); // it was counted when the closing began, but had already turned to leave

@@ -54,6 +54,18 @@ fn handed_from_pool_to_pool() {
     });
 }
 
+/// A pool that was shut down is gone: its name may be used.
+#[test]
+fn a_pool_is_made_again_and_again() {
+    guarded("the same name", || {
+        let runtime = Runtime::builder().worker_threads(1).build().unwrap();
+        for _ in 0..500 {
+            let pool = Pool::builder().name("again").workers(2).build(&runtime.handle()).unwrap();
+            pool.shutdown().wait().unwrap();
+        }
+    });
+}
+
 #[test]
 fn a_pool_is_shut_down() {
     on_every_kind(|kind| {
