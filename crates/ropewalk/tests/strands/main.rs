@@ -9,6 +9,7 @@ mod colours;
 mod leaving;
 mod nurseries;
 mod placement;
+mod pools;
 mod soundness;
 mod tree;
 mod unwinding;
