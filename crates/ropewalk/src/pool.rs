@@ -90,7 +90,8 @@ impl Pool {
 
     /// Changes the number of workers. New ones start at once. Those that are too many retire: they take no new work, hand
     /// over what they have, serve their local tasks and waiting stacks until these end, and leave. The answer completes
-    /// when they have left; dropping it changes nothing.
+    /// when they have left; dropping it changes nothing. A strand on a worker that retires must not wait for it: that would be
+    /// for its own end.
     ///
     /// # Errors
     /// A count outside 1 to 1,024, a pool that is closing or driven by its host, or no threads to be had.
