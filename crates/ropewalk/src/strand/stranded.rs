@@ -1,4 +1,16 @@
 //! What the task of a strand carries beside its header: where it is at home, what it is called, whose child it is.
+//!
+//! Its home is one of three:
+//!
+//! | home | where it is | counted | becomes |
+//! |---|---|---|---|
+//! | nowhere | in a slot, a ring or the injection queue; it may be stolen | by nobody | *adopted* by the worker that is about to run it, if no other has less (`adopt`); else *sent* by that worker (`send_to`) |
+//! | sent | in the inbox or the local queue of the worker it was sent to | there, as coming (`post.rs`) | *adopted* by that worker, when it is about to run it; *nowhere*, if no thread was to be had for that worker (`call_back`) |
+//! | adopted | runs, waits, or is in the inbox or the local queue of its worker | there, as pinned | nothing else: it stays to its end |
+//!
+//! It is born nowhere (`new`), and changed by who holds its `Runnable`, one at a time: a queue or the state of the task orders
+//! them, so the accesses are relaxed. Cancelling changes nothing of this: one that was cancelled before it was started is adopted, and
+//! then dropped instead of run. (But what came to a pool that has ended is dropped where it is.)
 
 use super::scene::{Scene, Tie};
 use crate::sched::host::{Extra, Observation};
@@ -6,13 +18,13 @@ use ropewalk_core::prim::real::{AtomicU32, Ordering::Relaxed};
 use ropewalk_core::task::{Ended, Header, PanicInfo};
 use std::ptr::NonNull;
 
-/// It has no home yet. Otherwise the number of its worker, and this bit if that one counts it as its own.
-const NOWHERE: u32 = u32::MAX;
+/// Sent: the number of its worker. Adopted: that, and this bit.
 const ADOPTED: u32 = 1 << 16;
+const NOWHERE: u32 = u32::MAX;
 
 /// See the head of this file.
 pub(crate) struct Stranded {
-    /// The worker it belongs to, from when it is placed.
+    /// See the table at the head of this file.
     home: AtomicU32,
     /// The worker on which the strand is that started it.
     parent_home: Option<u16>,
