@@ -11,7 +11,7 @@
 //!   comes before the other. So nothing is sent to where nobody is.
 
 use ropewalk_core::prim::AtomicUsize;
-use ropewalk_core::prim::Ordering::{AcqRel, Acquire};
+use ropewalk_core::prim::Ordering::{AcqRel, Acquire, Relaxed};
 
 #[cfg(test)]
 mod tests;
@@ -45,9 +45,9 @@ impl Post {
         status_of(self.0.load(Acquire))
     }
 
-    /// How many strands are on their way.
+    /// How many strands are on their way. For those who compare.
     pub(crate) fn coming(&self) -> usize {
-        self.0.load(Acquire) / COMING
+        self.0.load(Relaxed) / COMING
     }
 
     /// Changed under the pool's census lock only.
