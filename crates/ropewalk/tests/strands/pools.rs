@@ -1,7 +1,7 @@
 //! Pools that are shut down or resized under a scope with live children: nothing is lost, who waits is told, and a scope is not
 //! left while a child that borrows from it can still run.
 
-use crate::kit::{Gate, guarded, until};
+use crate::kit::{Gate, guarded, on_every_kind, until};
 use crate::{AGES, thrown};
 use ropewalk::strand::{self, Builder, Scope, StrandError};
 use ropewalk::{Handle, Pool, Runtime, Wait, WorkerState};
@@ -298,6 +298,42 @@ fn a_child_ends_its_own_runtime() {
             });
             assert_eq!(told.recv().unwrap(), 1);
             drop(runtime);
+        });
+    }
+}
+
+/// A runtime of any kind is ended by another thread, while a strand or the root of a `block_on` is in a scope.
+#[test]
+fn a_runtime_ends_under_the_scope_that_it_runs() {
+    for on_a_strand in [true, false] {
+        on_every_kind(|kind| {
+            let (runtime, left) = (kind.build(), AtomicUsize::new(0));
+            let (handle, began) = (runtime.handle(), Gate::new());
+            let in_a_scope = || {
+                strand::scope(|s| {
+                    let waits = || {
+                        let _leaves = Leaves(&left);
+                        began.open();
+                        strand::sleep(AGES);
+                    };
+                    let children: Vec<_> = (0..4).map(|_| s.spawn(waits)).collect();
+                    s.join_all();
+                    let told = children.into_iter().map(|child| child.try_join());
+                    assert!(told.into_iter().all(|told| matches!(told, Err(StrandError::Shutdown))));
+                });
+            };
+            thread::scope(|threads| {
+                threads.spawn(|| {
+                    began.passed().wait();
+                    handle.shutdown_now();
+                });
+                if on_a_strand {
+                    thrown(|| runtime.run(in_a_scope));
+                } else {
+                    runtime.block_on(async { in_a_scope() });
+                }
+            });
+            assert!((1..=4).contains(&left.into_inner()), "those that began have left");
         });
     }
 }
