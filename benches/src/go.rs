@@ -3,7 +3,8 @@
 
 use crate::meter::{Sample, Speed};
 use crate::problems::Problem;
-use std::path::{Path, PathBuf};
+use crate::programs;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// What `go version` says, or why there is no Go.
@@ -16,7 +17,7 @@ pub fn version() -> Result<String, String> {
 /// Builds the program of `problem`; Go's own cache makes this cheap when nothing changed.
 pub fn build(problem: &Problem) -> Result<PathBuf, String> {
     version()?;
-    let program = binaries()?.join(problem.dir);
+    let program = programs::folder("bench-go")?.join(problem.dir);
     let status = Command::new("go")
         .args(["build", "-buildvcs=false", "-o"])
         .arg(&program)
@@ -30,21 +31,7 @@ pub fn build(problem: &Problem) -> Result<PathBuf, String> {
     }
 }
 
-fn binaries() -> Result<PathBuf, String> {
-    let this = std::env::current_exe().map_err(|error| format!("where is this binary? {error}"))?;
-    let folder = this.parent().unwrap_or(Path::new(".")).join("bench-go");
-    std::fs::create_dir_all(&folder)
-        .map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
-    Ok(folder)
-}
-
 /// Runs the program of `problem`.
 pub fn measure(problem: &Problem, speed: Speed) -> Result<Sample, String> {
-    let output = Command::new(build(problem)?)
-        .args([problem.name, &problem.workers.to_string(), speed.pick("full", "quick")])
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| error.to_string())?;
-    serde_json::from_slice(&output.stdout)
-        .map_err(|error| format!("the Go program printed no sample: {error}"))
+    programs::measure(Command::new(build(problem)?), problem, speed)
 }

@@ -15,6 +15,7 @@ mod load;
 mod meter;
 mod peers;
 mod problems;
+mod programs;
 mod quiet;
 mod service;
 mod side;
