@@ -9,6 +9,7 @@ mod cli;
 mod count;
 mod driver;
 mod go;
+mod java;
 mod late;
 mod latency;
 mod load;

@@ -24,6 +24,7 @@ pub enum Peer {
     May,
     Rayon,
     Go,
+    Java,
     Monoio,
     /// Channels of other crates, awaited by tasks on tokio's multi-thread runtime.
     Flume,
@@ -36,7 +37,7 @@ pub enum Peer {
 }
 
 impl Peer {
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Ropewalk,
         Self::RopewalkCt,
         Self::RopewalkUring,
@@ -48,6 +49,7 @@ impl Peer {
         Self::May,
         Self::Rayon,
         Self::Go,
+        Self::Java,
         Self::Monoio,
         Self::Flume,
         Self::Kanal,
@@ -71,6 +73,7 @@ impl Peer {
             Self::May => "may",
             Self::Rayon => "rayon",
             Self::Go => "go",
+            Self::Java => "java",
             Self::Monoio => "monoio",
             Self::Flume => "tokio+flume",
             Self::Kanal => "tokio+kanal",

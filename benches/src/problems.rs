@@ -6,14 +6,14 @@ mod sync;
 
 use crate::meter::{Meter, Sample, Speed};
 use crate::peers::Peer::{
-    self, Go, Limit, May, Rayon, Ropewalk, RopewalkCt, Smol, SmolStatic, TokioCt, TokioMt,
+    self, Go, Java, Limit, May, Rayon, Ropewalk, RopewalkCt, Smol, SmolStatic, TokioCt, TokioMt,
 };
 use crate::{
     blocking_10k, blocking_round_trip, chained_spawn, idle_cpu, matmul, mem_base, mem_task, spawn_join_one,
     spawn_many_inside, spawn_many_outside, steal, timer_churn, timer_lateness, wake_latency, yield_many,
     yield_same,
 };
-use crate::{count, go};
+use crate::{count, go, java};
 use std::time::Duration;
 use timer_lateness::Load;
 
@@ -331,10 +331,11 @@ impl Problem {
         if io::is_served(self) {
             return crate::side::measure_one(self, peer, speed);
         }
-        if peer == Go {
-            return go::measure(self, speed);
+        match peer {
+            Go => go::measure(self, speed),
+            Java => java::measure(self, speed),
+            _ => (self.run)(peer, Meter { speed }).ok_or_else(|| "no source for this peer".into()),
         }
-        (self.run)(peer, Meter { speed }).ok_or_else(|| "no source for this peer".into())
     }
 }
 

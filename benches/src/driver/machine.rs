@@ -2,7 +2,7 @@
 
 use crate::http_hello::wrk_version;
 use crate::quiet::{Quiet, cores};
-use crate::{alloc, go};
+use crate::{alloc, go, java};
 use serde::Serialize;
 use std::fs::read_to_string;
 
@@ -68,10 +68,10 @@ const PEERS: [&str; 15] = [
 ];
 const LOCK: &str = include_str!("../../../Cargo.lock");
 
-/// The peers' versions as built in, and Go's if there is one.
+/// The peers' versions as built in, and Go's and Java's if there is one.
 fn versions() -> Vec<String> {
     let locked = PEERS.iter().filter_map(|name| locked_version(name));
-    locked.chain(go::version()).chain(wrk_version()).collect()
+    locked.chain(go::version()).chain(java::version()).chain(wrk_version()).collect()
 }
 
 /// `name version` as the lock file says.

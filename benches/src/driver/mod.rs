@@ -8,13 +8,14 @@ mod report;
 mod verdict;
 
 use crate::cli::Run;
-use crate::go;
 use crate::meter::{Sample, Speed};
 use crate::peers::Peer;
 use crate::problems::{Problem, io};
 use crate::quiet::{Quiet, Spell, Watch};
+use crate::{go, java};
 use machine::Machine;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -56,12 +57,11 @@ pub fn run(run: &Run) -> ExitCode {
 /// What to measure; what cannot run here is left out, with the reason.
 fn plan(run: &Run, skipped: &mut Vec<String>) -> Vec<Unit> {
     let mut peers = run.peers.clone();
-    if peers.contains(&Peer::Go)
-        && let Err(reason) = prepare_go(&run.problems)
-    {
-        skipped.push(format!("go: {reason}"));
-        peers.retain(|&peer| peer != Peer::Go);
-    }
+    peers.retain(|&peer| {
+        let prepared = prepare(peer, &run.problems);
+        skipped.extend(prepared.as_ref().err().map(|reason| format!("{peer}: {reason}")));
+        prepared.is_ok()
+    });
     let mut units = Vec::new();
     for &problem in &run.problems {
         let mut fitting: Vec<Peer> =
@@ -81,12 +81,18 @@ fn plan(run: &Run, skipped: &mut Vec<String>) -> Vec<Unit> {
     units
 }
 
-/// Compiles Go's programs before anything is timed.
-fn prepare_go(problems: &[&'static Problem]) -> Result<(), String> {
-    let mut fitting = problems.iter().filter(|problem| problem.peers.contains(&Peer::Go));
-    go::version()?;
-    eprintln!("building the Go programs");
-    fitting.try_for_each(|problem| go::build(problem).map(drop))
+/// Compiles a peer's programs, if it has some, before anything is timed.
+fn prepare(peer: Peer, problems: &[&'static Problem]) -> Result<(), String> {
+    let build: fn(&Problem) -> Result<PathBuf, String> = match peer {
+        Peer::Go => go::build,
+        Peer::Java => java::build,
+        _ => return Ok(()),
+    };
+    let mut fitting = problems.iter().filter(|problem| problem.peers.contains(&peer)).peekable();
+    if fitting.peek().is_some() {
+        eprintln!("building the programs for {peer}");
+    }
+    fitting.try_for_each(|problem| build(problem).map(drop))
 }
 
 /// One pass over all units. Odd rounds go backwards, so that nobody always follows the same other.

@@ -1,12 +1,12 @@
 //! The problems about strands. (The echo server on strands is a peer of `tcp_echo`.)
 
 use super::Problem;
-use crate::peers::Peer::{self, Go, Limit, May, Ropewalk, RopewalkCt};
+use crate::peers::Peer::{self, Go, Java, Limit, May, Ropewalk, RopewalkCt};
 use crate::{mem_strand, strand_spawn_join, strand_yield};
 
 /// Who has stacks, and a scheduler for them; and a bare stack.
-const SWITCHING_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, May, Go, Limit];
-const PARKING_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, May, Go];
+const SWITCHING_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, May, Go, Java, Limit];
+const PARKING_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, May, Go, Java];
 
 pub const PROBLEMS: &[Problem] = &[
     Problem {

@@ -1,7 +1,7 @@
 //! The rows about strands.
 
 use super::{Better, PLAIN, Row, Source};
-use crate::peers::Peer::{Go, May, Ropewalk, RopewalkStrand};
+use crate::peers::Peer::{Go, Java, May, Ropewalk, RopewalkStrand};
 
 /// How far the echo server on strands may be from the one on tasks.
 const WITHIN: f64 = 0.05;
@@ -28,21 +28,21 @@ pub const ROWS: &[Row] = &[
         source: Source::Value("strand_yield"),
         target: Some(38.0),
         stretch: Some(25.0),
-        named: &[(May, 68.0), (Go, 120.0)],
+        named: &[(May, 68.0), (Go, 120.0), (Java, 443.0)],
         ..PLAIN
     },
     Row {
         name: "strand_spawn_join",
         source: Source::Value("strand_spawn_join"),
         target: Some(120.0),
-        named: &[(Go, 492.0), (May, 1_103.0)],
+        named: &[(Go, 492.0), (Java, 940.0), (May, 1_103.0)],
         ..PLAIN
     },
     Row {
         name: "strand_spawn_join_2w",
         source: Source::Value("strand_spawn_join_2w"),
         target: Some(250.0),
-        named: &[(Go, 498.0), (May, 10_133.0)],
+        named: &[(Go, 498.0), (Java, 2_348.0), (May, 10_133.0)],
         ..PLAIN
     },
     Row {
@@ -50,7 +50,7 @@ pub const ROWS: &[Row] = &[
         unit: "B",
         source: Source::Extra("mem_strand", "rss"),
         target: Some(4_400.0),
-        named: &[(Go, 2_614.0), (May, 7_807.0)],
+        named: &[(Java, 721.0), (Go, 2_614.0), (May, 7_807.0)],
         ..PLAIN
     },
     Row { name: "mem_strand_heap", unit: "B", source: Source::Value("mem_strand"), ..PLAIN },
