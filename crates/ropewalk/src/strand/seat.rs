@@ -117,11 +117,11 @@ impl Seat {
         cx: &Context<'_>,
         cancelled: bool,
     ) -> impl Drop + use<'a> {
-        struct Leave<'a>(&'a Seat, &'a Worker);
+        struct Leave<'a>(&'a Seat, &'a Worker, Option<NonNull<Seat>>);
         impl Drop for Leave<'_> {
             #[inline]
             fn drop(&mut self) {
-                self.1.frame.strand.set(None);
+                self.1.frame.strand.set(self.2);
                 if context::has_entered() {
                     self.0.take_along();
                 }
@@ -129,11 +129,11 @@ impl Seat {
         }
         self.waker.set(cx.waker());
         self.cancelled.set(cancelled);
-        worker.frame.strand.set(Some(NonNull::from(self)));
+        let standing_by = worker.frame.strand.replace(Some(NonNull::from(self)));
         if let Some(entered) = self.entered.take() {
             context::come_back(entered.into_vec());
         }
-        Leave(self, worker)
+        Leave(self, worker, standing_by)
     }
 
     #[cold]
@@ -251,6 +251,16 @@ impl Seat {
     pub(crate) fn may_stand_by(&self) -> bool {
         self.own.holds.refuse_to_wait();
         !self.cancelled.get() && self.own.handlers.is_empty() && !self.is_unwinding()
+    }
+
+    /// It does so while `f` runs the other. What is done for that one outside of its own stack (its function is dropped unrun, a waker
+    /// of somebody else is called) is done on this one, which is not interrupted meanwhile.
+    #[inline]
+    pub(crate) fn stand_by<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.own.shields.set(self.own.shields.get() + 1);
+        let result = f();
+        self.own.shields.set(self.own.shields.get() - 1);
+        result
     }
 
     /// Whether it was cancelled.

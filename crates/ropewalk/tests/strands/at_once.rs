@@ -111,6 +111,43 @@ fn the_child_is_cancelled_for_itself() {
     });
 }
 
+/// A child that does not run is dropped on the stack of the one that stands by. That one is interrupted afterwards, not in the midst.
+#[test]
+fn what_a_child_held_that_does_not_run_may_wait() {
+    struct Waits<'a>(&'a Notify, &'a Notify);
+    impl Drop for Waits<'_> {
+        fn drop(&mut self) {
+            self.0.notify_one();
+            self.1.notified().wait();
+        }
+    }
+    on_every_kind(|kind| {
+        let (began, go) = (Notify::new(), Notify::new());
+        kind.build().run(|| {
+            strand::scope(|s| {
+                let parent = s.spawn(|| {
+                    let ended = strand::scope(|t| {
+                        let held = Waits(&began, &go);
+                        let child = t.spawn(move || drop(held));
+                        child.cancel();
+                        child.try_join()
+                    });
+                    assert!(matches!(ended, Err(StrandError::Cancelled)), "{ended:?}");
+                    strand::yield_now();
+                    unreachable!("it was cancelled");
+                });
+                began.notified().wait();
+                parent.cancel();
+                (0..50).for_each(|_| strand::yield_now());
+                assert!(!parent.is_finished());
+                go.notify_one();
+                let ended = parent.try_join();
+                assert!(matches!(ended, Err(StrandError::Cancelled)), "{ended:?}");
+            });
+        });
+    });
+}
+
 #[test]
 fn a_panic_is_the_childs() {
     on_every_kind(|kind| {

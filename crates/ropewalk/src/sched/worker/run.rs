@@ -69,7 +69,8 @@ impl Worker {
         // Who decides who is next, or looks at every turn, sees each of them by itself.
         let alone = self.single.get() || self.watching.get() || self.closing.get() || context::has_entered();
         // SAFETY: the strand that runs here is alive while it runs.
-        if alone || budget::left() < budget::OPERATION || !unsafe { parent.as_ref() }.may_stand_by() {
+        let parent = unsafe { parent.as_ref() };
+        if alone || budget::left() < budget::OPERATION || !parent.may_stand_by() {
             return;
         }
         let Some(task) = self.next.take_if(child.cast()).and_then(|task| self.place(task)) else { return };
@@ -77,9 +78,8 @@ impl Worker {
         self.station.counters.lifo_hits.bump();
         let current = self.frame.current.get();
         self.set_current(Some(child));
-        let ran = task.run_with(&self.frame.yielded);
+        let ran = parent.stand_by(|| task.run_with(&self.frame.yielded));
         self.set_current(current);
-        self.frame.strand.set(Some(parent));
         self.sort(ran, Kind::Pinned);
     }
 
