@@ -55,7 +55,8 @@ impl Builder {
             global_queue_interval: 61,
             thread_name: "ropewalk".into(),
             thread_stack_size: 2 * 1024 * 1024,
-            strand_stack_size: 64 * 1024,
+            // Instrumented code has large frames.
+            strand_stack_size: if cfg!(tsan) { 256 * 1024 } else { 64 * 1024 },
             pin_workers: false,
             blocking: BlockingConfig::for_cores(cores),
             unhandled_panic: None,
