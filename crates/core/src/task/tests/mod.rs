@@ -12,10 +12,11 @@ mod end;
 mod family;
 mod join;
 mod lab;
-#[cfg(all(feature = "std", not(any(loom, shuttle))))]
+#[cfg(all(feature = "std", not(any(loom, shuttle, tsan))))]
+// on one thread, where TSan would take minutes to see nothing
 mod lifecycle;
 mod owed;
-#[cfg(all(feature = "std", not(any(loom, shuttle))))]
+#[cfg(all(feature = "std", not(any(loom, shuttle, tsan))))]
 mod reference;
 #[cfg(not(any(loom, shuttle)))]
 mod unit;
