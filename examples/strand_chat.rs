@@ -25,8 +25,9 @@ fn main() -> io::Result<()> {
     ropewalk::run(|| match std::env::args().nth(1) {
         None => while_serving("127.0.0.1:0", show),
         Some(address) => while_serving(&address, |address| {
+            let pressed = signal::ctrl_c(); // before a crowd can take all descriptors
             println!("listening on {address}");
-            signal::ctrl_c().wait()
+            pressed.wait()
         }),
     })
 }

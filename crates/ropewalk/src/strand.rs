@@ -15,6 +15,7 @@
 //! | `berth` | its stack, with its seat |
 //! | `seat` | what belongs to it beside the stack, and how it waits (S1-S3) |
 //! | `scene` | the tree (C1-C4) |
+//! | `spans` | what `tracing` keeps by thread |
 //! | `unwinding` | who unwinds, on a thread with many stacks |
 //! | `nursery` | scopes that fail as a whole |
 //! | `stranded` | what its task carries |
@@ -29,6 +30,7 @@ mod nursery;
 mod scene;
 mod scope;
 pub(crate) mod seat;
+mod spans;
 #[cfg(unix)]
 mod stack;
 #[cfg(not(unix))]
@@ -50,6 +52,7 @@ use crate::task::{SpawnLocalError, TaskHandle, TaskId};
 use crate::{Handle, local};
 use ropewalk_core::task::{Header, TaskRef};
 pub(crate) use seat::{Belongings, Manner, Seat, interrupt_if_failed};
+pub(crate) use spans::Spans;
 use std::any::Any;
 use std::fmt::{self, Write};
 use std::mem::ManuallyDrop;

@@ -9,7 +9,7 @@
 //!   throws, and those that the panic hook tells of. That some code has caught one since is not seen then: the strand is spared
 //!   until nobody unwinds elsewhere.
 
-use super::{Interrupted, nursery, unwinding};
+use super::{Interrupted, Spans, nursery, unwinding};
 use crate::context;
 use crate::local::Locals;
 use crate::runtime::{Handle, complain};
@@ -71,6 +71,8 @@ pub(crate) struct Seat {
     pub(crate) own: Belongings,
     /// The runtimes it has entered, while it is suspended; mostly none.
     entered: Cell<Option<Box<[Handle]>>>,
+    /// The spans it has entered, while it is suspended.
+    spans: Cell<Spans>,
     yielder: Cell<*const Yielder<(), ()>>,
     waker: Cell<*const Waker>,
     cancelled: Cell<bool>,
@@ -96,6 +98,7 @@ impl Seat {
         Self {
             own: Belongings::default(),
             entered: Cell::default(),
+            spans: Cell::default(),
             yielder: Cell::new(null()),
             waker: Cell::new(null()),
             cancelled: Cell::new(false),
@@ -122,6 +125,7 @@ impl Seat {
             #[inline]
             fn drop(&mut self) {
                 self.1.frame.strand.set(self.2);
+                self.0.spans.set(Spans::leave());
                 if context::has_entered() {
                     self.0.take_along();
                 }
@@ -133,6 +137,7 @@ impl Seat {
         if let Some(entered) = self.entered.take() {
             context::come_back(entered.into_vec());
         }
+        self.spans.take().enter();
         Leave(self, worker, standing_by)
     }
 
@@ -258,7 +263,9 @@ impl Seat {
     #[inline]
     pub(crate) fn stand_by<R>(&self, f: impl FnOnce() -> R) -> R {
         self.own.shields.set(self.own.shields.get() + 1);
+        let spans = Spans::leave();
         let result = f();
+        spans.enter();
         self.own.shields.set(self.own.shields.get() - 1);
         result
     }

@@ -3,7 +3,7 @@
 use super::super::budget::BUDGET;
 use crate::context;
 use crate::runtime::Handle;
-use crate::strand::{Belongings, Seat};
+use crate::strand::{Belongings, Seat, Spans};
 use crate::thread::Holds;
 use ropewalk_core::budget;
 use ropewalk_core::task::Header;
@@ -22,6 +22,8 @@ pub(crate) struct Frame {
     belongings: Belongings,
     /// The runtimes that a parked stack had entered; while it runs, `context` has them.
     entered: Vec<Handle>,
+    /// The spans that it had entered.
+    spans: Spans,
     /// The strand whose stack this is.
     pub(crate) strand: Cell<Option<NonNull<Seat>>>,
 }
@@ -51,6 +53,7 @@ impl Frame {
             yielded: Cell::new(self.yielded.take()),
             belongings: self.belongings.take(),
             entered: context::go_away(),
+            spans: Spans::leave(),
             strand: Cell::new(self.strand.take()),
         }
     }
@@ -62,6 +65,7 @@ impl Frame {
         self.yielded.set(frame.yielded.get());
         self.belongings.set(frame.belongings);
         context::come_back(frame.entered);
+        frame.spans.enter();
         self.strand.set(frame.strand.get());
     }
 }

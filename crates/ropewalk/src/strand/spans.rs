@@ -1,0 +1,77 @@
+//! Spans of `tracing` that were entered and not left yet: `tracing` keeps them by thread, but they belong to the stack that has
+//! entered them. So they are left when that stack is suspended, and entered again when it goes on, as an instrumented future does.
+//!
+//! Without the feature `tracing` there is nothing to do.
+
+#[cfg(feature = "tracing")]
+pub(crate) use kept::Spans;
+#[cfg(not(feature = "tracing"))]
+pub(crate) use none::Spans;
+
+#[cfg(feature = "tracing")]
+mod kept {
+    use tracing_core::dispatcher::{self, Dispatch};
+    use tracing_core::span::Id;
+
+    /// No stack has entered so many; a subscriber that takes none away again is asked no further.
+    const MOST: usize = 1 << 10;
+
+    /// Those of one stack, while it does not run.
+    #[derive(Default)]
+    pub(crate) struct Spans(Option<Box<Entered>>);
+
+    struct Entered {
+        /// Who knows them. What they stand for is kept by the guards on the stack.
+        dispatch: Dispatch,
+        /// The innermost first.
+        ids: Vec<Id>,
+    }
+
+    impl Spans {
+        /// Leaves all that are entered on this thread.
+        #[inline]
+        pub(crate) fn leave() -> Self {
+            let any = dispatcher::get_default(|dispatch| dispatch.current_span().id().is_some());
+            if any { Self::leave_all() } else { Self(None) }
+        }
+
+        #[cold]
+        fn leave_all() -> Self {
+            dispatcher::get_default(|dispatch| {
+                let mut ids = Vec::new();
+                while let Some(id) = dispatch.current_span().id().cloned()
+                    && ids.len() < MOST
+                {
+                    dispatch.exit(&id);
+                    ids.push(id);
+                }
+                Self(Some(Box::new(Entered { dispatch: dispatch.clone(), ids })))
+            })
+        }
+
+        /// Enters them again.
+        #[inline]
+        pub(crate) fn enter(self) {
+            if let Some(entered) = self.0 {
+                let Entered { dispatch, ids } = *entered;
+                ids.iter().rev().for_each(|id| dispatch.enter(id));
+            }
+        }
+    }
+}
+
+#[cfg(not(feature = "tracing"))]
+mod none {
+    #[derive(Default)]
+    pub(crate) struct Spans;
+
+    impl Spans {
+        #[inline(always)]
+        pub(crate) fn leave() -> Self {
+            Self
+        }
+
+        #[inline(always)]
+        pub(crate) fn enter(self) {}
+    }
+}
