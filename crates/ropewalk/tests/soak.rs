@@ -52,6 +52,9 @@ fn alone(test: &str, body: impl FnOnce()) {
     out.lines().filter(|line| line.contains("soak:")).for_each(|line| println!("{line}"));
 }
 
+/// The stack of a strand, whoever looks on.
+const STRAND: usize = 64 * 1024;
+
 fn soak_seconds() -> Duration {
     let seconds = std::env::var("ROPEWALK_SOAK_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
     Duration::from_secs_f64(seconds.unwrap_or(12.0))
@@ -77,7 +80,7 @@ fn mappings() -> usize {
 /// timers for each worker that there ever was at the same time.
 fn warm_up() {
     drop(Runtime::builder().worker_threads(64).build().unwrap());
-    let runtime = Runtime::builder().worker_threads(1).build().unwrap();
+    let runtime = Runtime::builder().worker_threads(1).strand_stack_size(STRAND).build().unwrap();
     let failing = runtime.spawn(async { std::panic::resume_unwind(Box::new(1)) });
     assert!(runtime.block_on(failing).is_err());
     runtime.spawn(yield_now()).wait().unwrap();
@@ -180,6 +183,7 @@ fn round(seed: u64, tasks: usize) -> Balance {
     let runtime = Runtime::builder()
         .worker_threads(16)
         .thread_stack_size(256 * 1024)
+        .strand_stack_size(STRAND)
         .seed(seed)
         .queue_capacity(1 << (2 + random.below(7)))
         .global_queue_interval(2 + random.below(80) as u32)

@@ -75,7 +75,12 @@ struct Tally {
 /// One runtime that is dropped, or one pool that is shut down, at a random moment.
 fn round(seed: u64) -> (usize, usize) {
     let mut random = Random(seed);
-    let runtime = Runtime::builder().worker_threads(2).thread_stack_size(256 * 1024).build().unwrap();
+    let runtime = Runtime::builder()
+        .worker_threads(2)
+        .thread_stack_size(256 * 1024)
+        .strand_stack_size(super::STRAND)
+        .build()
+        .unwrap();
     let handle = runtime.handle();
     let whole = random.below(2) == 0;
     let pool = match whole {
