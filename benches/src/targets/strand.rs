@@ -51,6 +51,7 @@ pub const ROWS: &[Row] = &[
         unit: "B",
         source: Source::Extra("mem_strand", "rss"),
         target: Some(4_400.0),
+        absolute: true,
         ..PLAIN
     },
     Row { name: "mem_strand_heap", unit: "B", source: Source::Value("mem_strand"), ..PLAIN },
