@@ -19,7 +19,7 @@ impl Berth {
     pub(super) fn new(stack: Stack) -> (Self, NonNull<Seat>) {
         let this = Self(ManuallyDrop::new(stack));
         let seat = this.seat();
-        // SAFETY: that memory belongs to the stack, and who runs on it stays below (`base`).
+        // SAFETY: that memory belongs to the stack, which is ours (K2), and who runs on it stays below (`base`).
         unsafe { seat.write(Seat::new()) };
         (this, seat)
     }

@@ -128,7 +128,7 @@ impl Scene {
         tie.task.set(Some(task));
         let mut members = self.members.lock();
         members.alive += 1;
-        // SAFETY: passed on to the caller; it stays until `unlist` takes it out (C3).
+        // SAFETY: passed on to the caller; it stays until `unlist` or `leave` takes it out (C3).
         unsafe { members.list.push_back(NonNull::from(tie)) };
         members.failed
     }

@@ -12,8 +12,8 @@ mod end;
 mod family;
 mod join;
 mod lab;
+// On one thread: TSan would take minutes to see nothing.
 #[cfg(all(feature = "std", not(any(loom, shuttle, tsan))))]
-// on one thread, where TSan would take minutes to see nothing
 mod lifecycle;
 mod owed;
 #[cfg(all(feature = "std", not(any(loom, shuttle, tsan))))]

@@ -81,6 +81,9 @@ impl Pool {
         let placing = self.placing.lock(); // PL2: what is coming is in the inbox, and where nobody was there is nothing else
         let sent: Vec<Runnable> = std::iter::from_fn(|| station.inbox.pop()).collect();
         for task in &sent {
+            // SAFETY: a task that can run is alive.
+            let kind = unsafe { Header::kind(task.as_raw()) };
+            assert_eq!(kind, Stranded::KIND, "only strands are sent to where nobody was yet");
             // SAFETY: as in `place`.
             unsafe { Header::extra::<Tasks<Stranded, false>>(task.as_raw()).as_ref() }.call_back();
             station.post.arrived();

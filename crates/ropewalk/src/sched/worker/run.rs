@@ -73,14 +73,15 @@ impl Worker {
         if alone || budget::left() < budget::OPERATION || !parent.may_stand_by() {
             return;
         }
-        let Some(task) = self.next.take_if(child.cast()).and_then(|task| self.place(task)) else { return };
+        let next = self.next.take_if(child.cast());
+        let Some((task, kind)) = next.and_then(|task| self.settle(task)) else { return };
         self.station.counters.polls.bump();
         self.station.counters.lifo_hits.bump();
         let current = self.frame.current.get();
         self.set_current(Some(child));
         let ran = parent.stand_by(|| task.run_with(&self.frame.yielded));
         self.set_current(current);
-        self.sort(ran, Kind::Pinned);
+        self.sort(ran, kind);
     }
 
     /// What runs here from now on, also for those who look from outside.
