@@ -189,7 +189,8 @@ unsafe impl<X: Extra, const BIG: bool> Host for Tasks<X, BIG> {
                 (None, Some(worker)) => worker.push_woken(task),
                 (None, None) => pool.inject(task),
                 (Some(home), Some(worker)) if worker.index() == home as usize => worker.push_pinned(task),
-                (Some(home), _) => pool.send_home(home as usize, task),
+                (Some(home), Some(worker)) => worker.send_home(home, task),
+                (Some(home), None) => pool.send_home(home as usize, task),
             }
         });
     }

@@ -175,12 +175,25 @@ impl Parker {
             self.lie_in(&held, POLLING, limit, |limit| limit);
             seam.poller_left();
             held.0.retract();
-        } else if let Some(held) = seam.standing_by.take() {
+        } else {
+            self.lie_beside(seam, None, limit);
+        }
+    }
+
+    /// The same, but the driver is left to others, also if it is free: to somebody whom the caller has unparked since it came
+    /// out of it. That one will come to it; but a task may hold it up, as it may a poller, and it may have been the one who
+    /// stood by. So this sleep is no longer than that one's.
+    pub(crate) fn park_beside(&self, seam: &Seam<impl Driver>, limit: impl FnOnce() -> Limit) {
+        self.lie_beside(seam, Some(watch::NAP), limit);
+    }
+
+    fn lie_beside(&self, seam: &Seam<impl Driver>, at_most: Option<Duration>, limit: impl FnOnce() -> Limit) {
+        if let Some(held) = seam.standing_by.take() {
             self.lie_in(&held, STANDING_BY, limit, |limit| seam.watched(limit));
             seam.watch.get_up();
             held.0.retract();
         } else {
-            self.token.sleep(None);
+            self.token.sleep(at_most);
         }
     }
 

@@ -21,6 +21,7 @@
 //! * A task that yields, or has used up its budget, goes behind everything in slot, ring and local queue.
 //! * A strand that is run by the one that joins it ([`Worker::run_at_once`]) belongs to that one's poll, and spends its budget.
 
+mod batch;
 mod cores;
 pub(crate) mod crowd;
 mod follow;
@@ -32,6 +33,7 @@ mod rest;
 mod run;
 mod timers;
 
+use batch::Batch;
 use cores::Cores;
 use crowd::Crowd;
 pub(crate) use frame::Frame;
@@ -86,8 +88,7 @@ pub(crate) struct Worker {
     streak: Cell<u32>,
     /// A woken task goes to the LIFO slot.
     slot_open: Cell<bool>,
-    /// Tasks are being woken by the batch: others are told once, at the end.
-    in_batch: Cell<bool>,
+    batch: Batch,
     random: Cell<u64>,
     ids: Cell<(u64, u64)>,
     /// Others that may be robbed, and what this thief saw of their LIFO slots.
@@ -143,7 +144,7 @@ impl Worker {
             cache: UnsafeCell::new(cache),
             streak: Cell::new(0),
             slot_open: Cell::new(pool.config.lifo_slot),
-            in_batch: Cell::new(false),
+            batch: Batch::default(),
             random: Cell::new(pool.config.random(station.index as u64)),
             ids: Cell::new((0, 0)),
             peers: RefCell::default(),

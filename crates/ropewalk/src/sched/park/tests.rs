@@ -57,6 +57,41 @@ fn model_unpark_races_with_park_in_the_driver() {
     prim::model(|| unpark_races_with_park(seam()));
 }
 
+/// A poller whose events are all for another one calls that one, and leaves the driver to it. The other comes to it, whether it
+/// slept or was just about to: the next event is seen.
+// mutation: who-is-called-does-not-see-the-driver-free
+// - in crates/ropewalk/src/sched/park.rs: `self.0.swap(NOTIFIED, Ordering::Release)`
+// + `self.0.swap(NOTIFIED, Ordering::Relaxed)`
+// mutation: beside-the-driver-a-call-is-not-heard
+// - in crates/ropewalk/src/sched/park.rs: `STANDING_BY => seam.standing_by.driver.unpark(),`
+// + `STANDING_BY => {}`
+#[test]
+fn model_the_driver_goes_to_whom_its_events_are_for() {
+    prim::model(|| {
+        let flags = [AtomicBool::new(false), AtomicBool::new(false)];
+        let shared = Arc::new(([Parker::new(), Parker::new()], seam(), flags));
+        let polling = shared.1.polling.take(); // the first worker is in the driver when the other looks
+        let there = shared.clone();
+        let called = thread::spawn(move || {
+            let ([relay, own], seam, [event, over]) = &*there;
+            while !event.load(Ordering::Relaxed) {
+                own.park(seam, || Limit::NONE); // a model that sleeps for ever has failed
+            }
+            over.store(true, Ordering::Relaxed);
+            relay.unpark(seam);
+        });
+        let ([own, home], seam, [event, over]) = &*shared;
+        drop(polling);
+        home.unpark(seam);
+        event.store(true, Ordering::Relaxed);
+        seam.polling.driver.unpark();
+        while !over.load(Ordering::Relaxed) {
+            own.park_beside(seam, || Limit::NONE);
+        }
+        called.join().unwrap();
+    });
+}
+
 /// Two workers go to sleep, one of them in the driver, and leave it to each other as they come and go. The wake-up
 /// meant for one never stays with the other.
 // mutation: driver-not-given-back
@@ -297,6 +332,19 @@ mod on_this_machine {
         });
         assert_eq!(parkers[0].state(), WorkerState::Busy);
         assert!(seam.is_free() && seam.poll());
+    }
+
+    /// It does not rely for long on whom it left the driver to: that one may be held up, and may have been the one standing by.
+    #[test]
+    fn who_leaves_the_driver_to_others_stands_by_or_is_soon_back() {
+        let (parkers, seam) = ([Parker::new(), Parker::new()], seam());
+        thread::scope(|scope| {
+            scope.spawn(|| parkers[0].park_beside(&seam, || Limit::NONE));
+            until(&parkers[0], WorkerState::Idle);
+            assert!(seam.is_free());
+            parkers[1].park_beside(&seam, || unreachable!("somebody stands by")); // nobody wakes it
+            parkers[0].unpark(&seam);
+        });
     }
 
     #[test]

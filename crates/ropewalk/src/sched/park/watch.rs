@@ -20,7 +20,7 @@ use core::time::Duration;
 use ropewalk_core::prim::{AtomicBool, AtomicU32, Ordering, fence};
 
 /// How long an event may wait for a poller that is held by a task.
-const NAP: Duration = Duration::from_millis(10);
+pub(super) const NAP: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
 pub(super) struct Watch {

@@ -55,6 +55,7 @@ impl Worker {
         let others: Vec<_> = others.filter(|other| other.status() != Status::Vacant).cloned().collect();
         let grew = others.len() > self.peers.borrow().len();
         self.alone.set(others.is_empty());
+        self.batch.reserve(self.pool.stations().count());
         // SAFETY: thieves are workers of this pool, and under the census lock (P1) there is no other.
         unsafe { keep_company(&self.ring, &self.next, others.is_empty()) };
         *self.peers.borrow_mut() = others.into_iter().map(|other| (other, Sighting::default())).collect();

@@ -15,7 +15,7 @@ impl Worker {
         }
         if !self.slot_open.get() {
             self.push_ring(task);
-            if !self.in_batch.get() {
+            if !self.batch.counts() {
                 self.notify_others();
             }
             return;

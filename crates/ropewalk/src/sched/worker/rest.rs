@@ -122,7 +122,12 @@ impl Worker {
     fn park(&self) {
         self.crowd.disperse();
         self.station.counters.parks.bump();
-        self.station.parker.park(&self.pool.seam, || self.pool.limit());
+        let (parker, seam) = (&self.station.parker, &self.pool.seam);
+        if self.batch.was_relayed() {
+            parker.park_beside(seam, || self.pool.limit());
+        } else {
+            parker.park(seam, || self.pool.limit());
+        }
         self.look_next(); // it may have been a deadline
         if !self.pool.injector.is_empty() {
             self.until_look.set(1); // as in `called_for`, for those that return to somebody else's loop

@@ -76,20 +76,6 @@ impl Worker {
         woken
     }
 
-    /// Whom `wake` wakes (it says how many) goes to the ring in order, and stays there; others are told once.
-    pub(super) fn in_one_batch(&self, wake: impl FnOnce() -> usize) -> usize {
-        let opened = self.slot_open.replace(false);
-        self.in_batch.set(true);
-        let woken = wake();
-        self.stays.set(self.ring.tail_position());
-        self.in_batch.set(false);
-        self.slot_open.set(opened);
-        if woken > 1 {
-            self.notify_others(); // the first is for this worker itself
-        }
-        woken
-    }
-
     /// Turns the events of the driver into wake-ups.
     #[inline]
     pub(super) fn deliver_events(&self) {

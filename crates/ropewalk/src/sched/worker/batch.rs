@@ -1,0 +1,169 @@
+//! Waking by the batch: what a look at the clock or into the driver makes runnable is handed out first, and others are told
+//! once, at the end. There are two kinds of others:
+//!
+//! - The home of what is pinned elsewhere. It is called once, however many are for it: called for the first of them, it could
+//!   be done with that one and asleep again before the second came.
+//! - Whoever might take a share. What is pinned, here or elsewhere, is nothing to share.
+//!
+//! If all of it was for others, this worker was only in the way: the driver should be where the work is, or each event costs
+//! two wake-ups, one of the worker that sleeps in the driver and one of the worker that has the strand. So it leaves the driver
+//! to those whom it called ([`Parker::park_beside`](super::super::park::Parker::park_beside)).
+
+use super::Worker;
+use ropewalk_core::task::Runnable;
+use std::cell::{Cell, RefCell};
+
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    open: Cell<bool>,
+    /// How many went to the ring.
+    shared: Cell<usize>,
+    /// Whom to call at the end.
+    homes: RefCell<Vec<u16>>,
+    /// All of the last one was for others.
+    relayed: Cell<bool>,
+}
+
+impl Batch {
+    /// From now on it does not allocate, in a pool of so many workers.
+    pub(super) fn reserve(&self, workers: usize) {
+        self.homes.borrow_mut().reserve(workers);
+    }
+
+    /// One goes to the ring. True: others will be told of it.
+    #[inline]
+    pub(super) fn counts(&self) -> bool {
+        self.shared.set(self.shared.get() + 1);
+        self.open.get()
+    }
+
+    /// Whether all of the last one was for others; asked once.
+    pub(super) fn was_relayed(&self) -> bool {
+        self.relayed.take()
+    }
+}
+
+impl Worker {
+    /// Whom `wake` wakes (it says how many) goes to the ring in order, and stays there, or is sent home.
+    pub(super) fn in_one_batch(&self, wake: impl FnOnce() -> usize) -> usize {
+        let batch = &self.batch;
+        let opened = self.slot_open.replace(false);
+        batch.open.set(true);
+        batch.shared.set(0);
+        let woken = wake();
+        self.stays.set(self.ring.tail_position());
+        batch.open.set(false);
+        self.slot_open.set(opened);
+        batch.relayed.set(!batch.homes.borrow().is_empty() && !self.has_own());
+        batch.homes.borrow_mut().drain(..).for_each(|home| self.pool.call(usize::from(home)));
+        // The first is for this worker itself, if nothing that is pinned here comes before it.
+        let own = usize::from(self.with_local(|local| local.is_empty()));
+        if batch.shared.get() > own {
+            self.notify_others();
+        }
+        woken
+    }
+
+    /// What is pinned elsewhere was woken here.
+    pub(crate) fn send_home(&self, home: u16, task: Runnable) {
+        if !self.batch.open.get() {
+            return self.pool.send_home(usize::from(home), task);
+        }
+        self.pool.station(usize::from(home)).inbox.push(task);
+        let mut homes = self.batch.homes.borrow_mut();
+        if !homes.contains(&home) {
+            homes.push(home);
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::runtime::hire;
+    use crate::sched::idle::Woken;
+    use crate::{Pool, Runtime, Wait, context};
+    use std::sync::mpsc;
+
+    const SLEEPER: u16 = 2;
+
+    /// What became of a batch of three tasks.
+    struct Outcome {
+        /// The one who slept was chosen to help.
+        chosen: bool,
+        /// The worker leaves the driver to others.
+        relayed: bool,
+    }
+
+    /// A worker wakes three tasks by `wake`, while another one sleeps.
+    fn a_batch(wake: impl Fn(&Worker, Runnable)) -> Outcome {
+        let runtime = Runtime::builder().worker_threads(1).build().unwrap();
+        let pool = Pool::builder().name("other").workers(1).build(&runtime.handle()).unwrap();
+        let (inner, (release, held), (begin, begun)) = (pool.inner(), mpsc::channel::<()>(), mpsc::channel());
+        let holds_the_only_thread = pool.spawn(async move {
+            begin.send(()).unwrap();
+            held.recv().unwrap_err()
+        });
+        begun.recv().unwrap();
+        inner.resize(3, |_, _| Ok(())).unwrap();
+        let tasks: Vec<_> = (0..3).map(|_| pool.spawn(async {})).collect();
+        let station = |index| inner.stations().nth(index).unwrap().clone();
+        let worker = Worker::new(inner.clone(), station(1), true);
+        let sleeping = inner.idle.sleep(usize::from(SLEEPER), None, || false).unwrap();
+        station(2).parker.was_unparked(); // resizing had told it
+        let relayed = context::as_worker(&worker, || {
+            worker.look_around(false); // it knows that it is not alone
+            worker.in_one_batch(|| (0..3).map(|_| wake(&worker, inner.injector.pop().unwrap())).count());
+            worker.batch.was_relayed()
+        });
+        let woken = inner.idle.leave_sleep(sleeping);
+        let chosen = matches!(woken, Woken::Chosen(_));
+        if let Some(searching) = woken.searching() {
+            let _who_else = inner.idle.found_work(searching, 2);
+        }
+        context::as_worker(&worker, || {
+            worker.hand_over();
+            worker.with_local(|local| local.drain(..).for_each(|(_, task)| inner.inject(task)));
+        });
+        worker.retire();
+        drop(release);
+        [station(1), station(2)].into_iter().for_each(|station| hire(inner.clone(), station).unwrap());
+        holds_the_only_thread.wait().unwrap();
+        tasks.into_iter().for_each(|task| task.wait().unwrap());
+        Outcome { chosen, relayed }
+    }
+
+    #[test]
+    fn what_anybody_may_run_is_shared() {
+        let outcome = a_batch(|worker, task| worker.push_woken(task));
+        assert!(outcome.chosen && !outcome.relayed);
+    }
+
+    #[test]
+    fn what_is_pinned_here_is_nothing_to_share() {
+        let outcome = a_batch(|worker, task| worker.push_pinned(task));
+        assert!(!outcome.chosen && !outcome.relayed);
+    }
+
+    #[test]
+    fn a_home_is_called_once_and_last() {
+        let sent = Cell::new(0);
+        let outcome = a_batch(|worker, task| {
+            let parker = &worker.pool.station(usize::from(SLEEPER)).parker;
+            assert!(!parker.was_unparked(), "called after {}", sent.replace(sent.get() + 1));
+            worker.send_home(SLEEPER, task);
+        });
+        assert!(!outcome.chosen && outcome.relayed);
+    }
+
+    /// With something of its own to do it comes back to the driver itself.
+    #[test]
+    fn a_worker_with_a_part_of_the_batch_keeps_the_driver() {
+        let first = Cell::new(true);
+        let outcome = a_batch(|worker, task| match first.replace(false) {
+            true => worker.push_pinned(task),
+            false => worker.send_home(SLEEPER, task),
+        });
+        assert!(!outcome.chosen && !outcome.relayed);
+    }
+}
