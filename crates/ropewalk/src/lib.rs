@@ -29,6 +29,7 @@ pub mod deadlock;
 mod drive;
 #[cfg(unix)]
 pub mod driver;
+mod fork;
 pub mod fs;
 mod group;
 mod inspect;
