@@ -56,6 +56,7 @@ mod wait;
 
 #[cfg(unix)]
 pub use driver::{Interest, IoDriver, IoDriverKind};
+pub use fork::join;
 pub use group::{TaskGroup, task_group};
 pub use inspect::{Blocked, Observed, TaskInfo};
 #[cfg(unix)]

@@ -73,6 +73,8 @@ impl Worker {
             return;
         }
         let Some(task) = self.next.take_if(child.cast()).and_then(|task| self.place(task)) else { return };
+        // SAFETY: as above.
+        unsafe { parent.as_ref() }.open_up();
         self.station.counters.polls.bump();
         self.station.counters.lifo_hits.bump();
         let current = self.frame.current.get();
@@ -145,7 +147,7 @@ impl Worker {
         let others = self.peers.borrow().len();
         let more = match self.pool.idle.found_work(searching, others) {
             Owed::Nothing => false,
-            Owed::OutsideAndOwn => !self.ring.is_empty() || self.any_outside(),
+            Owed::OutsideAndOwn => !self.ring.is_empty() || self.any_outside() || self.any_half(),
             Owed::EveryQueue => !self.ring.is_empty() || self.any_work(),
         };
         if more {
