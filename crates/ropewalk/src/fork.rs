@@ -39,9 +39,11 @@
 
 mod deque;
 mod job;
+mod par;
 mod roster;
 
 pub(crate) use job::Loot;
+pub use par::{Divide, par_for, par_map_reduce};
 pub(crate) use roster::{Fork, Origin, Roster, Spare};
 
 use crate::context;

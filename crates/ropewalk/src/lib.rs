@@ -56,7 +56,7 @@ mod wait;
 
 #[cfg(unix)]
 pub use driver::{Interest, IoDriver, IoDriverKind};
-pub use fork::join;
+pub use fork::{Divide, join, par_for, par_map_reduce};
 pub use group::{TaskGroup, task_group};
 pub use inspect::{Blocked, Observed, TaskInfo};
 #[cfg(unix)]
