@@ -11,7 +11,7 @@
 //!
 //! 1. push; if nobody has asked, that is all
 //! 2. otherwise show so many jobs that one is public for each idle worker, up to [`MOST_SHOWN`], and one in any case
-//! 3. if somebody is idle, the submitter's steps of `sched/README.md`: a sleeper is woken
+//! 3. the submitter's steps of `sched/README.md`: a sleeper is woken
 //! 4. if there were not enough, ask oneself again at the next fork
 //!
 //! Asked is: by a deque that is new, by a thief that took something, by one that found nothing public (and so by everybody who falls
@@ -49,7 +49,7 @@ pub(crate) use roster::{Fork, Origin, Roster, Spare};
 use crate::context;
 use crate::sched::worker::Worker;
 use crate::strand::{Interrupted, Seat, catch, rethrow};
-use crate::wait::wait_to_the_end;
+use crate::wait::{Abort, wait_to_the_end};
 use job::{Job, Outcome};
 use std::any::Any;
 use std::future::poll_fn;
@@ -244,6 +244,8 @@ fn first_fork() -> NonNull<Fork> {
 #[cold]
 #[inline(never)]
 fn offer() {
+    // The job is in the deque: nothing may unwind past the frame it is in (JB1).
+    let abort = Abort("a waker panicked while a half of a join was offered");
     with_strand(|worker, seat| {
         // SAFETY: the strand has forked, and what it forks with is there until it ends.
         let Some(deque) = seat.fork().map(|fork| unsafe { &(*fork.as_ptr()).deque }) else { return };
@@ -252,14 +254,13 @@ fn offer() {
         let (wanted, public) = (idle.clamp(1, MOST_SHOWN), deque.public());
         if public < wanted {
             show(worker, seat, wanted - public);
-            if idle > 0 {
-                worker.notify_of_halves();
-            }
+            worker.notify_of_halves(); // also if nobody was idle: somebody may have become so since, and seen nothing
         }
         if deque.public() < wanted.min(idle) {
             deque.ask_again();
         }
     });
+    std::mem::forget(abort);
 }
 
 /// The strand of `seat` will not fork for a while: all its jobs become public.

@@ -12,11 +12,15 @@ use super::Origin;
 use crate::local::{Heritage, Lent};
 use crate::sched::entry::Entry;
 use crate::strand::{Belongings, Scene, catch};
-use ropewalk_core::prim::real::{AtomicPtr, Ordering::AcqRel, Ordering::Acquire};
+use ropewalk_core::prim::AtomicPtr;
+use ropewalk_core::prim::Ordering::{AcqRel, Acquire, Relaxed};
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::{NonNull, null_mut};
+
+#[cfg(test)]
+mod tests;
 
 /// What a half gave, or what it panicked with.
 pub(super) type Outcome<T> = Result<T, Box<dyn Any + Send>>;
@@ -103,8 +107,8 @@ impl<B: FnOnce(bool) -> R, R> Job<B, R> {
     /// # Safety
     /// The scene was made, its child has left, and this is the only call.
     pub(super) unsafe fn forget_scene(&self) {
-        // SAFETY: the contract: it came from a box (`Shown::scene`), and nobody else uses it.
-        drop(unsafe { Box::from_raw(self.head.shown().scene.load(Acquire)) });
+        // SAFETY: passed on to the caller; what has a scene was shown.
+        unsafe { self.head.shown().forget_scene() };
     }
 
     /// # Safety
@@ -152,6 +156,13 @@ impl Shown {
         }
         // SAFETY: it is there until the owner frees it (JB4), and who calls this does so before.
         unsafe { &*scene }
+    }
+
+    /// # Safety
+    /// As [`Job::forget_scene`].
+    unsafe fn forget_scene(&self) {
+        // SAFETY: the contract: it came from a box (`scene`), and nobody else uses it; the caller has read the pointer before.
+        drop(unsafe { Box::from_raw(self.scene.load(Relaxed)) });
     }
 }
 

@@ -19,6 +19,7 @@
 //! * A task in the LIFO slot runs at the latest in poll `2 + ⌈2 / (G − 1)⌉`: one turn of the ring may come first. But when
 //!   a task yields, or a newer one wants the slot, it becomes the last of the ring.
 //! * A task that yields, or has used up its budget, goes behind everything in slot, ring and local queue.
+//! * The oldest half that a suspended strand has forked, and nobody has taken, joins the local queue of its worker within `G` polls.
 //! * A strand that is run by the one that joins it ([`Worker::run_at_once`]) belongs to that one's poll, and spends its budget.
 
 mod cores;

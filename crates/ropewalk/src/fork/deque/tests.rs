@@ -1,7 +1,7 @@
 use super::*;
-use crate::sched::entry::ledger::{Dropped, Ledger, Token};
+use crate::sched::entry::ledger::{Ledger, Token};
+use ropewalk_core::prim::model;
 use ropewalk_core::prim::thread::{self, JoinHandle};
-use ropewalk_core::prim::{model, real};
 
 fn push(owner: &Owner<Token>, ledger: &Ledger, numbers: std::ops::RangeInclusive<usize>) {
     for number in numbers {
@@ -208,6 +208,8 @@ fn model_a_sleeper_or_its_sight_is_seen() {
 #[cfg(not(any(loom, shuttle)))]
 mod plain {
     use super::*;
+    use crate::sched::entry::ledger::Dropped;
+    use ropewalk_core::prim::real;
 
     #[test]
     fn owner_takes_the_newest_and_thieves_the_oldest() {
