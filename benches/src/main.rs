@@ -8,6 +8,7 @@ mod channels;
 mod cli;
 mod count;
 mod driver;
+mod fork_fib;
 mod go;
 mod java;
 mod late;

@@ -1,12 +1,14 @@
 //! The problems about strands. (The echo server on strands is a peer of `tcp_echo`.)
 
 use super::Problem;
-use crate::peers::Peer::{self, Go, Java, Limit, May, Ropewalk, RopewalkCt};
-use crate::{mem_strand, strand_spawn_join, strand_yield};
+use crate::peers::Peer::{self, Go, Java, Limit, May, Rayon, Ropewalk, RopewalkCt};
+use crate::{fork_fib, mem_strand, strand_spawn_join, strand_yield};
 
 /// Who has stacks, and a scheduler for them; and a bare stack.
 const SWITCHING_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, May, Go, Java, Limit];
 const PARKING_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, May, Go, Java];
+/// Who forks.
+const FORKING_PEERS: &[Peer] = &[Ropewalk, Rayon, Limit];
 
 pub const PROBLEMS: &[Problem] = &[
     Problem {
@@ -40,5 +42,21 @@ pub const PROBLEMS: &[Problem] = &[
         workers: 2,
         peers: PARKING_PEERS,
         run: |peer, meter| mem_strand::run(peer, meter.speed),
+    },
+    Problem {
+        name: "fork_fib25",
+        dir: "fork_fib",
+        about: "fib(25), forking down to 2: a fork, 2 workers",
+        workers: 2,
+        peers: FORKING_PEERS,
+        run: |peer, meter| fork_fib::per_fork(peer, fork_fib::FORKS, meter),
+    },
+    Problem {
+        name: "fork_fib32",
+        dir: "fork_fib",
+        about: "fib(32), forking down to 12: all of it, 2 workers",
+        workers: 2,
+        peers: FORKING_PEERS,
+        run: |peer, meter| fork_fib::in_all(peer, fork_fib::WORK, meter),
     },
 ];

@@ -1,7 +1,7 @@
 //! The rows about strands.
 
 use super::{Better, PLAIN, Row, Source};
-use crate::peers::Peer::{Go, Java, May, Ropewalk, RopewalkStrand};
+use crate::peers::Peer::{Go, Java, May, Rayon, Ropewalk, RopewalkStrand};
 
 /// How far the echo server on strands may be from the one on tasks.
 const WITHIN: f64 = 0.05;
@@ -59,6 +59,22 @@ pub const ROWS: &[Row] = &[
         name: "mem_strand_allocations",
         unit: "calls",
         source: Source::Extra("mem_strand", "allocations"),
+        ..PLAIN
+    },
+    Row {
+        name: "fork_fib25",
+        source: Source::Value("fork_fib25"),
+        target: Some(10.0),
+        stretch: Some(5.0),
+        named: &[(Rayon, 10.0)],
+        ..PLAIN
+    },
+    Row {
+        name: "fork_fib32",
+        unit: "ms",
+        source: Source::Value("fork_fib32"),
+        target: Some(3.6),
+        named: &[(Rayon, 3.7)],
         ..PLAIN
     },
     rate("strand_echo", "tcp_echo"),

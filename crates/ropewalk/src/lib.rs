@@ -29,6 +29,7 @@ pub mod deadlock;
 mod drive;
 #[cfg(unix)]
 pub mod driver;
+mod fork;
 pub mod fs;
 mod group;
 mod inspect;
@@ -55,6 +56,7 @@ mod wait;
 
 #[cfg(unix)]
 pub use driver::{Interest, IoDriver, IoDriverKind};
+pub use fork::{Divide, join, par_for, par_map_reduce};
 pub use group::{TaskGroup, task_group};
 pub use inspect::{Blocked, Observed, TaskInfo};
 #[cfg(unix)]

@@ -8,9 +8,9 @@
 
 mod chain;
 
-pub(crate) use chain::{Heir, Lent, Locals, carry, heritage};
+pub(crate) use chain::{Heir, Heritage, Lent, Locals, carry, heritage};
 
-use chain::{Heritage, Id};
+use chain::Id;
 use std::any::Any;
 use std::cell::RefCell;
 use std::fmt;

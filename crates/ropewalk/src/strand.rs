@@ -40,7 +40,9 @@ mod stranded;
 pub(crate) mod unwinding;
 
 pub use builder::Builder;
+pub(crate) use builder::strand_of_half;
 pub use handle::Strand;
+pub(crate) use scene::Scene;
 pub use scope::{Scope, nursery, scope};
 pub(crate) use stack::StackCache;
 pub(crate) use stranded::Stranded;
@@ -231,19 +233,25 @@ pub fn panicking() -> bool {
 }
 
 /// Throws a child's panic on.
-fn rethrow(payload: Box<dyn Any + Send>) -> ! {
+pub(crate) fn rethrow(payload: Box<dyn Any + Send>) -> ! {
     with_seat(|_, seat| seat.set_unwinding(true));
     resume_unwind(payload)
 }
 
 /// Calls `f`, and says how it ended.
-fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Box<dyn Any + Send>> {
+#[inline]
+pub(crate) fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Box<dyn Any + Send>> {
     let result = catch_unwind(AssertUnwindSafe(f));
     if result.is_err() {
-        with_seat(|_, seat| seat.set_unwinding(false));
-        unwinding::has_ended();
+        has_caught();
     }
     result
+}
+
+#[cold]
+fn has_caught() {
+    with_seat(|_, seat| seat.set_unwinding(false));
+    unwinding::has_ended();
 }
 
 /// Whether the strand that runs here was cancelled: its next wait unwinds. False off strands.
@@ -323,7 +331,7 @@ unsafe fn describe(owner: NonNull<()>, line: &mut stack::Line) {
 
 /// Calls `f` with the strand that runs here, if one does.
 #[inline(always)]
-fn with_seat<R>(f: impl FnOnce(&Worker, &Seat) -> R) -> Option<R> {
+pub(crate) fn with_seat<R>(f: impl FnOnce(&Worker, &Seat) -> R) -> Option<R> {
     context::with_worker(|worker| {
         let worker = worker?;
         // SAFETY: the strand that runs here is alive while it runs.

@@ -134,7 +134,7 @@ fn enqueue(pool: &Pool, worker: Option<&Worker>, task: Runnable, admitted: bool)
 
 /// Calls the user's hook; the task is counted already, so a panic there ends the process, as in every hook.
 #[inline]
-fn tell_of_spawn(pool: &Pool, task: &Runnable) {
+pub(crate) fn tell_of_spawn(pool: &Pool, task: &Runnable) {
     if let Some(hook) = &pool.config.hooks.on_task_spawn {
         let abort = crate::wait::Abort("the hook on_task_spawn panicked");
         hook(task.id());

@@ -194,6 +194,7 @@ fn wait_by<F: Future>(frame: &HandlerFrame, future: Pin<&mut F>) -> F::Output {
     {
         let mut whole = pin!(async { output = Some(future.await) });
         let _as_outside = HandlerStack::swap(frame.outer);
+        crate::strand::with_seat(|_, seat| seat.open_up()); // the handler may hold the thread
         frame.handler.suspend(whole.as_mut());
     }
     output.unwrap_or_else(|| std::panic::panic_any(HandlerGaveUp))

@@ -86,6 +86,12 @@ impl Locals {
         self.inherited.set(other.inherited.get());
     }
 
+    /// What children would inherit.
+    #[inline(always)]
+    pub(crate) fn inherited(&self) -> *const Heritage {
+        self.inherited.get()
+    }
+
     /// Those of what runs here.
     fn here<R>(f: impl FnOnce(&Locals) -> R) -> R {
         Belongings::here(|own| f(&own.locals))
@@ -240,10 +246,16 @@ impl Lent {
         Locals::here(|locals| Self { own: locals.own.get(), inherited: locals.inherited.get() })
     }
 
+    /// Of a stack that does not stand still: what is its own is not lent.
+    pub(crate) fn inheriting(inherited: *const Heritage) -> Self {
+        Self { own: null(), inherited }
+    }
+
     /// Calls `f` with all of it bound.
     ///
     /// # Safety
-    /// The stack it was lent by does not go on before `f` has returned.
+    /// The stack it was lent by does not go on before `f` has returned; or, if nothing of its own was lent, does not leave the call in
+    /// which the heritage is bound.
     pub(crate) unsafe fn within<R>(&self, f: impl FnOnce() -> R) -> R {
         struct Restore(Option<Locals>);
         impl Drop for Restore {

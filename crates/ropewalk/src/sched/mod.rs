@@ -2,7 +2,7 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `worker` | the loop and where its next task comes from; who stays together, who stands aside |
+//! | `worker` | the loop and where its next task comes from; who stays together, who stands aside; halves of joins |
 //! | `pool` | stations, the injection queue, workers coming and going, closing |
 //! | `station`, `post` | what others see of a worker; who is there, and who is sent there |
 //! | `fibre` | the stacks a worker runs its loop on; waiting inside a poll |

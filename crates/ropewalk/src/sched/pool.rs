@@ -67,6 +67,8 @@ pub(crate) struct Pool {
     /// Whether it is open, and how many tasks threads spawned that are not workers of this pool.
     gate: Gate,
     unacknowledged: AtomicUsize,
+    /// A strand has forked here, some time: halves of joins are looked for.
+    pub(crate) forked: AtomicBool,
     watched: AtomicBool,
     /// Driven by whoever calls, without threads of its own.
     pub(crate) hosted: bool,
@@ -99,6 +101,7 @@ impl Pool {
             epoch: AtomicU32::new(0),
             gate: Gate::new(),
             unacknowledged: AtomicUsize::new(0),
+            forked: AtomicBool::new(false),
             watched: AtomicBool::new(config.watches()),
             hosted,
             guest: Lock::new(None),

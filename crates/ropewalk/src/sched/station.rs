@@ -12,6 +12,7 @@ pub(crate) use super::post::Status;
 use super::ring::{self, Producer, Stealer};
 use super::slab::Cache;
 use crate::drive::time::Lease;
+use crate::fork::{Roster, Spare};
 use ropewalk_core::prim::Lock;
 use ropewalk_core::prim::real::{AtomicPtr, AtomicUsize};
 use ropewalk_core::task::{Header, Runnable};
@@ -33,6 +34,8 @@ pub(crate) struct Station {
     pub(crate) parked: AtomicUsize,
     /// Who is here, and how many strands that are to start here are on their way.
     pub(crate) post: Post,
+    /// The deques of strands that fork here.
+    pub(crate) roster: Roster,
     kit: Lock<Option<Kit>>,
 }
 
@@ -41,6 +44,8 @@ pub(crate) struct Kit {
     pub(crate) ring: Producer<Runnable>,
     pub(crate) lifo: lifo::Owner<Runnable>,
     pub(crate) cache: Cache,
+    /// The owner's ends of those in the roster that no strand has.
+    pub(crate) forks: Spare,
 }
 
 impl Station {
@@ -59,7 +64,8 @@ impl Station {
             pinned: AtomicUsize::new(0),
             parked: AtomicUsize::new(0),
             post: Post::new(),
-            kit: Lock::new(Some(Kit { ring, lifo: slot, cache: Cache::new() })),
+            roster: Roster::default(),
+            kit: Lock::new(Some(Kit { ring, lifo: slot, cache: Cache::new(), forks: Spare::new() })),
         }
     }
 

@@ -19,6 +19,7 @@
 //! * A task in the LIFO slot runs at the latest in poll `2 + ⌈2 / (G − 1)⌉`: one turn of the ring may come first. But when
 //!   a task yields, or a newer one wants the slot, it becomes the last of the ring.
 //! * A task that yields, or has used up its budget, goes behind everything in slot, ring and local queue.
+//! * The oldest half that a suspended strand has forked, and nobody has taken, joins the local queue of its worker within `G` polls.
 //! * A strand that is run by the one that joins it ([`Worker::run_at_once`]) belongs to that one's poll, and spends its budget.
 
 mod batch;
@@ -26,6 +27,7 @@ mod cores;
 pub(crate) mod crowd;
 mod follow;
 mod frame;
+mod halves;
 mod pair;
 mod placement;
 mod queue;
@@ -51,6 +53,7 @@ use super::ring;
 use super::slab::Cache;
 use super::spin::SpinCredit;
 use super::station::{Kit, Station};
+use crate::fork::Spare;
 use crate::strand::StackCache;
 use ropewalk_core::task::{Header, Runnable, TaskId};
 use std::alloc::Layout;
@@ -81,6 +84,8 @@ pub(crate) struct Worker {
     /// The ring's tail after the last delivery from outside: what is before it does not go out again.
     stays: Cell<u64>,
     cache: UnsafeCell<Cache>,
+    /// For strands that fork.
+    forks: RefCell<Spare>,
     /// Polls until the next look outside.
     until_look: Cell<u32>,
     /// The same, while a look at the timers comes in between; zero: none does.
@@ -131,7 +136,7 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(crate) fn new(pool: Arc<Pool>, station: Arc<Station>, threaded: bool) -> Self {
-        let Kit { ring, lifo, cache } = station.take_kit();
+        let Kit { ring, lifo, cache, forks } = station.take_kit();
         Self {
             until_look: Cell::new(0),
             put_off: Cell::new(0),
@@ -142,6 +147,7 @@ impl Worker {
             again: Cell::new(None),
             local: UnsafeCell::default(),
             cache: UnsafeCell::new(cache),
+            forks: RefCell::new(forks),
             streak: Cell::new(0),
             slot_open: Cell::new(pool.config.lifo_slot),
             batch: Batch::default(),
@@ -224,6 +230,7 @@ impl Worker {
         self.until_look.set(self.pool.config.global_queue_interval - 1);
         self.again.take().into_iter().for_each(|task| self.push_ring(task));
         self.look_around(false);
+        self.queue_own_half();
         self.fetch_outside()
     }
 
@@ -232,7 +239,7 @@ impl Worker {
         self.weigh_theft();
         self.mind_crowd();
         self.await_haul();
-        let found = self.fetch_outside().or_else(|| self.search());
+        let found = self.fetch_outside().or_else(|| self.own_half()).or_else(|| self.search());
         self.weigh_haul(found.is_some());
         found
     }
@@ -315,7 +322,7 @@ impl Worker {
         let searching = self.searching.take().or_else(|| self.pool.idle.try_search(self.pool.active()))?;
         self.searching.set(Some(searching));
         self.station.counters.searches.bump();
-        let found = (0..SEARCH_ROUNDS).find_map(|round| self.rob_all(round == 0));
+        let found = (0..SEARCH_ROUNDS).find_map(|round| self.rob_all(round == 0).or_else(|| self.rob_half()));
         found.or_else(|| self.fetch_outside())
     }
 
@@ -333,7 +340,7 @@ impl Worker {
         let has_any = |(peer, _): &(Arc<Station>, Sighting)| peer.stealer.has_loot() || !peer.lifo.is_empty();
         let peers = self.peers.borrow();
         let all_sleep = self.pool.idle.counters().sleeping() >= peers.len(); // who sleeps has nothing
-        !self.pool.injector.is_empty() || !all_sleep && peers.iter().any(has_any)
+        !self.pool.injector.is_empty() || !all_sleep && peers.iter().any(has_any) || self.any_half()
     }
 
     /// One pass over all others, starting at a random one.

@@ -49,7 +49,7 @@ macro_rules! join {
 /// ```
 ///
 /// All give a `Result` with the same type of error. After an error the others are dropped before it is given. Otherwise
-/// as [`join!`](crate::join).
+/// as [`join!`](crate::join!).
 ///
 /// **Cancel safety**: dropping it drops the futures, and the values of those that are over.
 #[macro_export]

@@ -90,6 +90,11 @@ impl<F: FnOnce() -> T, T> Body for Run<F, T> {
                 CoroutineResult::Yield(()) => Poll::Pending,
                 CoroutineResult::Return(outcome) => {
                     forget_first_frame();
+                    // SAFETY: it is there as long as the stack is (S1), and its function has returned.
+                    if let Some(fork) = unsafe { seat.as_ref() }.fork() {
+                        // SAFETY: it was taken here (B1), by the strand that is over now.
+                        unsafe { worker.put_fork(fork) };
+                    }
                     if let Stage::Going(routine, _) = std::mem::replace(&mut this.0, Stage::Over) {
                         worker.stacks.put(routine.into_stack().into_stack());
                     }

@@ -6,12 +6,13 @@ use super::scene::Scene;
 use super::scope::Scope;
 use super::stranded::Stranded;
 use crate::context;
+use crate::fork::Loot;
 use crate::local;
 use crate::sched::host::{Order, Tasks, make};
 use crate::sched::pool::Pool;
 use crate::sched::worker::Worker;
-use crate::task::{observation, queue};
-use ropewalk_core::task::{Header, TaskHandle};
+use crate::task::{observation, queue, tell_of_spawn};
+use ropewalk_core::task::{Header, Runnable, TaskHandle};
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -171,4 +172,34 @@ where
     }
     queue(pool, worker, runnable);
     handle
+}
+
+/// Makes a strand out of a half of a join, which was stolen: it starts on `worker`, as the child that the join waits for.
+///
+/// # Safety
+/// The caller has stolen it.
+pub(crate) unsafe fn strand_of_half(worker: &Worker, half: Loot) -> Runnable {
+    let pool = &worker.pool;
+    // SAFETY: the contract; the scene is there until this child has left it.
+    let (scene, origin) = unsafe { half.meet() };
+    let observed = pool.config.observe.then(|| observation(pool, None, None));
+    let extra = Stranded::new(None, observed, Some(scene), None);
+    let order = Order { extra, spawned_at: origin.spawned_at, priority: 0 };
+    // SAFETY: passed on to the caller. Its function is called once, or not at all.
+    let body = Run::new(move || unsafe { half.run() }, origin.stack_size);
+    let counted = worker.admit();
+    debug_assert!(counted, "nothing is stolen while the pool closes");
+    // SAFETY: it is `Send`; what it borrows outlives it, for the join waits for it.
+    let (runnable, handle) = unsafe { make(pool, Some(worker), body, order) };
+    drop(handle);
+    let task = runnable.as_raw();
+    // SAFETY: just made, with this extra, whose place does not depend on how big the task is.
+    let strand = unsafe { Header::extra::<Tasks<Stranded, false>>(task).as_ref() };
+    // SAFETY: as above.
+    if unsafe { scene.enrol_expected(strand.tie(), task) } {
+        runnable.cancel(false);
+    }
+    worker.start_here(strand);
+    tell_of_spawn(pool, &runnable);
+    runnable
 }

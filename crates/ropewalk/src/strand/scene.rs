@@ -102,6 +102,13 @@ impl Scene {
         Self { kind, outer: Cell::new(std::ptr::null()), members: BriefLock::new(Members::default()) }
     }
 
+    /// A scope with one child that is counted and not made yet: see [`enrol_expected`](Self::enrol_expected).
+    pub(crate) fn of_one_to_come() -> Self {
+        let this = Self::new(Kind::Scope);
+        this.members.lock().alive = 1;
+        this
+    }
+
     pub(super) fn outer(&self) -> *const Scene {
         self.outer.get()
     }
@@ -131,6 +138,25 @@ impl Scene {
         // SAFETY: passed on to the caller; it stays until `unlist` or `leave` takes it out (C3).
         unsafe { members.list.push_back(NonNull::from(tie)) };
         members.failed
+    }
+
+    /// The same for a child that was counted before it was made.
+    ///
+    /// # Safety
+    /// As for [`enrol`](Self::enrol).
+    #[must_use]
+    pub(super) unsafe fn enrol_expected(&self, tie: &Tie, task: NonNull<Header>) -> bool {
+        tie.task.set(Some(task));
+        let mut members = self.members.lock();
+        // SAFETY: passed on to the caller; it stays until `unlist` takes it out (C3).
+        unsafe { members.list.push_back(NonNull::from(tie)) };
+        members.failed
+    }
+
+    /// Cancels its children, also those to come.
+    pub(crate) fn doom(&self) {
+        self.members.lock().failed = true;
+        self.cancel_all();
     }
 
     /// Step 2 of a child. `panic`: what is said of the panic it ended with.
@@ -194,7 +220,7 @@ impl Scene {
     }
 
     /// Ready when no child is alive.
-    pub(super) fn poll_empty(&self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_empty(&self, cx: &mut Context<'_>) -> Poll<()> {
         if self.members.lock().alive == 0 {
             return Poll::Ready(());
         }

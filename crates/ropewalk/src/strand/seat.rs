@@ -11,6 +11,7 @@
 
 use super::{Interrupted, Spans, nursery, unwinding};
 use crate::context;
+use crate::fork::{self, Fork};
 use crate::local::Locals;
 use crate::runtime::{Handle, complain};
 use crate::sched::worker::Worker;
@@ -82,6 +83,9 @@ pub(crate) struct Seat {
     unwinding: Cell<bool>,
     /// When it was spared last (`unwinding.rs`).
     spared: Cell<u64>,
+    /// What it forks with, since it first did.
+    fork: Cell<Option<NonNull<Fork>>>,
+    stack_size: usize,
 }
 
 /// How a wait meets an interruption.
@@ -94,7 +98,7 @@ pub(crate) enum Manner {
 }
 
 impl Seat {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(stack_size: usize) -> Self {
         Self {
             own: Belongings::default(),
             entered: Cell::default(),
@@ -105,7 +109,36 @@ impl Seat {
             waits: Cell::new(0),
             unwinding: Cell::new(false),
             spared: Cell::new(0),
+            fork: Cell::new(None),
+            stack_size,
         }
+    }
+
+    /// How many bytes its stack has.
+    pub(crate) fn stack_size(&self) -> usize {
+        self.stack_size
+    }
+
+    #[inline(always)]
+    pub(crate) fn fork(&self) -> Option<NonNull<Fork>> {
+        self.fork.get()
+    }
+
+    pub(crate) fn set_fork(&self, fork: Option<NonNull<Fork>>) {
+        self.fork.set(fork);
+    }
+
+    /// It will not fork for a while: others may have all that it could share.
+    #[inline(always)]
+    pub(crate) fn open_up(&self) {
+        if self.fork.get().is_some() {
+            self.open_deque();
+        }
+    }
+
+    #[cold]
+    fn open_deque(&self) {
+        context::with_worker(|worker| fork::open_up(worker.expect("strands run on workers"), self));
     }
 
     pub(super) fn set_yielder(&self, yielder: &Yielder<(), ()>) {
@@ -191,6 +224,7 @@ impl Seat {
 
     #[inline(always)]
     fn suspend(&self) {
+        self.open_up();
         if self.is_unwinding() {
             return self.suspend_unwinding();
         }

@@ -6,6 +6,7 @@ mod kit;
 mod at_once;
 mod cancelling;
 mod colours;
+mod forks;
 mod leaving;
 mod nurseries;
 mod placement;

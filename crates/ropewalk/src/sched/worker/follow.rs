@@ -90,10 +90,10 @@ impl Worker {
         if let Some(searching) = self.searching.take() {
             self.end_search(searching);
         }
-        let Worker { station, ring, next, cache, pool, .. } = self;
+        let Worker { station, ring, next, cache, forks, pool, .. } = self;
         let mut cache = cache.into_inner();
         cache.return_all(&pool.depot);
-        station.return_kit(Kit { ring, lifo: next.into_shared(), cache });
+        station.return_kit(Kit { ring, lifo: next.into_shared(), cache, forks: forks.into_inner() });
     }
 
     pub(crate) fn note_parked(&self, by: isize) {

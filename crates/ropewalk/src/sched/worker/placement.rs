@@ -57,7 +57,7 @@ impl Worker {
     }
 
     #[inline]
-    fn start_here(&self, strand: &Stranded) {
+    pub(crate) fn start_here(&self, strand: &Stranded) {
         strand.adopt(self.index() as u16);
         self.adopt();
     }

@@ -182,6 +182,7 @@ impl Worker {
         self.any_outside()
             || !self.station.inbox.is_empty()
             || self.peers.borrow().iter().any(|(peer, _)| peer.stealer.has_loot())
+            || self.any_half()
     }
 
     /// Whether there is anything in no worker's queue.

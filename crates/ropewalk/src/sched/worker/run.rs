@@ -75,6 +75,7 @@ impl Worker {
         }
         let next = self.next.take_if(child.cast());
         let Some((task, kind)) = next.and_then(|task| self.settle(task)) else { return };
+        parent.open_up();
         self.station.counters.polls.bump();
         self.station.counters.lifo_hits.bump();
         let current = self.frame.current.get();
@@ -146,7 +147,7 @@ impl Worker {
         let others = self.peers.borrow().len();
         let more = match self.pool.idle.found_work(searching, others) {
             Owed::Nothing => false,
-            Owed::OutsideAndOwn => !self.ring.is_empty() || self.any_outside(),
+            Owed::OutsideAndOwn => !self.ring.is_empty() || self.any_outside() || self.any_half(),
             Owed::EveryQueue => !self.ring.is_empty() || self.any_work(),
         };
         if more {
