@@ -1,6 +1,8 @@
 //! The peers that fork, behind one trait, so that one source serves all of them in the rows about whole programs. (What a fork alone
 //! costs is in `fork_fib`, where each peer has a source of its own.)
 
+#[cfg(test)]
+mod held_lock;
 pub mod matmul;
 pub mod nqueens;
 pub mod quicksort;
