@@ -9,6 +9,7 @@ mod cli;
 mod count;
 mod driver;
 mod fork_fib;
+mod forks;
 mod go;
 mod java;
 mod late;

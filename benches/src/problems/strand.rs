@@ -2,7 +2,7 @@
 
 use super::Problem;
 use crate::peers::Peer::{self, Go, Java, Limit, May, Rayon, Ropewalk, RopewalkCt};
-use crate::{fork_fib, mem_strand, strand_spawn_join, strand_yield};
+use crate::{fork_fib, forks, mem_strand, strand_spawn_join, strand_yield};
 
 /// Who has stacks, and a scheduler for them; and a bare stack.
 const SWITCHING_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, May, Go, Java, Limit];
@@ -58,5 +58,37 @@ pub const PROBLEMS: &[Problem] = &[
         workers: 2,
         peers: FORKING_PEERS,
         run: |peer, meter| fork_fib::in_all(peer, fork_fib::WORK, meter),
+    },
+    Problem {
+        name: "fork_nqueens",
+        dir: "forks",
+        about: "12 queens that do not attack each other, by forks: all of it, 2 workers",
+        workers: 2,
+        peers: FORKING_PEERS,
+        run: forks::nqueens::run,
+    },
+    Problem {
+        name: "fork_quicksort",
+        dir: "forks",
+        about: "500k numbers sorted by forks: all of it, 2 workers",
+        workers: 2,
+        peers: FORKING_PEERS,
+        run: forks::quicksort::run,
+    },
+    Problem {
+        name: "fork_skynet",
+        dir: "forks",
+        about: "1M leaves of a tree are summed up: a fork, 2 workers",
+        workers: 2,
+        peers: FORKING_PEERS,
+        run: forks::skynet::run,
+    },
+    Problem {
+        name: "fork_matmul",
+        dir: "forks",
+        about: "a matrix product by blocks and forks, 2 workers",
+        workers: 2,
+        peers: FORKING_PEERS,
+        run: forks::matmul::run,
     },
 ];

@@ -77,6 +77,16 @@ pub const ROWS: &[Row] = &[
         named: &[(Rayon, 3.7)],
         ..PLAIN
     },
+    Row { name: "fork_nqueens", unit: "ms", source: Source::Value("fork_nqueens"), ..PLAIN },
+    Row { name: "fork_quicksort", unit: "ms", source: Source::Value("fork_quicksort"), ..PLAIN },
+    Row { name: "fork_skynet", source: Source::Value("fork_skynet"), ..PLAIN },
+    Row {
+        name: "fork_matmul",
+        unit: "M/s",
+        better: Better::Higher,
+        source: Source::Value("fork_matmul"),
+        ..PLAIN
+    },
     rate("strand_echo", "tcp_echo"),
     beside("strand_echo_p99", "tcp_echo", "p99"),
     beside("strand_echo_cpu", "tcp_echo", "cpu_us"),

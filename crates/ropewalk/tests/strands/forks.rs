@@ -1,6 +1,7 @@
 //! `join`: how it ends for each way in which its halves end, wherever it is called and whoever runs them.
 
 mod loops;
+mod programs;
 mod shapes;
 
 use super::kit::{RuntimeKind, guarded, on_every_kind};
