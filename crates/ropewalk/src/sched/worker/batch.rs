@@ -20,8 +20,8 @@ pub(super) struct Batch {
     shared: Cell<usize>,
     /// Whom to call at the end.
     homes: RefCell<Vec<u16>>,
-    /// All of the last one was for others.
-    relayed: Cell<bool>,
+    /// All of the last one was for others; how many polls there had been by then.
+    relayed: Cell<Option<u64>>,
 }
 
 impl Batch {
@@ -36,11 +36,6 @@ impl Batch {
         self.shared.set(self.shared.get() + 1);
         self.open.get()
     }
-
-    /// Whether all of the last one was for others; asked once.
-    pub(super) fn was_relayed(&self) -> bool {
-        self.relayed.take()
-    }
 }
 
 impl Worker {
@@ -54,7 +49,8 @@ impl Worker {
         self.stays.set(self.ring.tail_position());
         batch.open.set(false);
         self.slot_open.set(opened);
-        batch.relayed.set(!batch.homes.borrow().is_empty() && !self.has_own());
+        let relayed = !batch.homes.borrow().is_empty() && !self.has_own();
+        batch.relayed.set(relayed.then(|| self.station.counters.polls.get()));
         batch.homes.borrow_mut().drain(..).for_each(|home| self.pool.call(usize::from(home)));
         // The first is for this worker itself, if nothing that is pinned here comes before it.
         let own = usize::from(self.with_local(|local| local.is_empty()));
@@ -62,6 +58,11 @@ impl Worker {
             self.notify_others();
         }
         woken
+    }
+
+    /// Whether all of the last batch was for others, and nothing has run here since: then they come to the driver. Asked once.
+    pub(super) fn has_relayed(&self) -> bool {
+        self.batch.relayed.take() == Some(self.station.counters.polls.get())
     }
 
     /// What is pinned elsewhere was woken here.
@@ -93,6 +94,8 @@ mod tests {
         chosen: bool,
         /// The worker leaves the driver to others.
         relayed: bool,
+        /// So it would if it had run something in between.
+        relayed_long_ago: bool,
     }
 
     /// A worker wakes three tasks by `wake`, while another one sleeps.
@@ -111,10 +114,13 @@ mod tests {
         let worker = Worker::new(inner.clone(), station(1), true);
         let sleeping = inner.idle.sleep(usize::from(SLEEPER), None, || false).unwrap();
         station(2).parker.was_unparked(); // resizing had told it
-        let relayed = context::as_worker(&worker, || {
+        let (relayed, relayed_long_ago) = context::as_worker(&worker, || {
             worker.look_around(false); // it knows that it is not alone
             worker.in_one_batch(|| (0..3).map(|_| wake(&worker, inner.injector.pop().unwrap())).count());
-            worker.batch.was_relayed()
+            let relayed = worker.has_relayed();
+            worker.batch.relayed.set(Some(worker.station.counters.polls.get()));
+            worker.station.counters.polls.bump();
+            (relayed, worker.has_relayed())
         });
         let woken = inner.idle.leave_sleep(sleeping);
         let chosen = matches!(woken, Woken::Chosen(_));
@@ -130,7 +136,7 @@ mod tests {
         [station(1), station(2)].into_iter().for_each(|station| hire(inner.clone(), station).unwrap());
         holds_the_only_thread.wait().unwrap();
         tasks.into_iter().for_each(|task| task.wait().unwrap());
-        Outcome { chosen, relayed }
+        Outcome { chosen, relayed, relayed_long_ago }
     }
 
     #[test]
@@ -153,7 +159,7 @@ mod tests {
             assert!(!parker.was_unparked(), "called after {}", sent.replace(sent.get() + 1));
             worker.send_home(SLEEPER, task);
         });
-        assert!(!outcome.chosen && outcome.relayed);
+        assert!(!outcome.chosen && outcome.relayed && !outcome.relayed_long_ago);
     }
 
     /// With something of its own to do it comes back to the driver itself.

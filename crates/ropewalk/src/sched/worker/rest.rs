@@ -123,7 +123,7 @@ impl Worker {
         self.crowd.disperse();
         self.station.counters.parks.bump();
         let (parker, seam) = (&self.station.parker, &self.pool.seam);
-        if self.batch.was_relayed() {
+        if self.has_relayed() {
             parker.park_beside(seam, || self.pool.limit());
         } else {
             parker.park(seam, || self.pool.limit());
