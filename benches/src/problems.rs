@@ -1,5 +1,6 @@
 //! The problems: what `bench one` can measure, on whom. One problem gives one or more rows of the report (`targets.rs`).
 
+mod hogs;
 pub mod io;
 mod strand;
 mod sync;
@@ -307,7 +308,7 @@ const KERNEL: &[Problem] = &[
 
 /// Every problem, in the order of the report.
 pub fn all() -> impl Iterator<Item = &'static Problem> {
-    KERNEL.iter().chain(sync::PROBLEMS).chain(io::PROBLEMS).chain(strand::PROBLEMS)
+    KERNEL.iter().chain(sync::PROBLEMS).chain(io::PROBLEMS).chain(strand::PROBLEMS).chain(hogs::PROBLEMS)
 }
 
 /// The rows with work also say how long a unit of it takes alone.

@@ -4,6 +4,7 @@
 //! what is judged is the ratio: the target divided by the figure that the best named peer had there must be reached
 //! against the same peer measured in the same run. Of the named peers the best one that was measured counts.
 
+mod hogs;
 mod io;
 mod strand;
 mod sync;
@@ -450,7 +451,7 @@ const KERNEL: &[Row] = &[
 
 /// Every row, in the order of the report.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
-    KERNEL.iter().chain(sync::ROWS).chain(io::ROWS).chain(strand::ROWS)
+    KERNEL.iter().chain(sync::ROWS).chain(io::ROWS).chain(strand::ROWS).chain(hogs::ROWS)
 }
 
 impl Better {

@@ -15,6 +15,8 @@ pub trait Timed: Copy + Send + Sync + 'static {
 
     /// Runs a task to its end and waits for it here.
     fn run<T: Send + 'static>(self, future: impl Future<Output = T> + Send + 'static) -> T;
+
+    fn yield_now() -> impl Future<Output = ()> + Send;
 }
 
 #[derive(Clone, Copy)]
@@ -23,6 +25,11 @@ pub struct Ropewalk(&'static ropewalk::Runtime);
 impl Ropewalk {
     pub fn new(workers: usize) -> Self {
         Self(Box::leak(Box::new(peers::ropewalk(workers))))
+    }
+
+    /// Where its tasks run.
+    pub fn pool(self) -> ropewalk::Pool {
+        self.0.pool("main").expect("it has one")
     }
 }
 
@@ -39,6 +46,10 @@ impl Timed for Ropewalk {
 
     fn run<T: Send + 'static>(self, future: impl Future<Output = T> + Send + 'static) -> T {
         self.0.block_on(self.0.spawn(future)).expect("it ends")
+    }
+
+    fn yield_now() -> impl Future<Output = ()> + Send {
+        ropewalk::yield_now()
     }
 }
 
@@ -73,6 +84,10 @@ impl Timed for Tokio {
     fn run<T: Send + 'static>(self, future: impl Future<Output = T> + Send + 'static) -> T {
         self.0.block_on(self.0.spawn(future)).expect("it ends")
     }
+
+    fn yield_now() -> impl Future<Output = ()> + Send {
+        tokio::task::yield_now()
+    }
 }
 
 /// smol as its own `spawn` runs it: each thread drives the executor and the reactor, which has the timers.
@@ -98,6 +113,10 @@ impl Timed for Smol {
 
     fn run<T: Send + 'static>(self, future: impl Future<Output = T> + Send + 'static) -> T {
         smol::future::block_on(SmolExecutor::spawn(self.0, future))
+    }
+
+    fn yield_now() -> impl Future<Output = ()> + Send {
+        smol::future::yield_now()
     }
 }
 

@@ -11,8 +11,9 @@
 //! ```
 
 use crate::error::Error;
-use crate::function::Function;
+use crate::function::{Function, name_of};
 use crate::options::Options;
+use crate::tokens::{at_place, parse, ropewalk};
 use proc_macro::{Delimiter, Group, Span, TokenStream, TokenTree};
 
 /// Which attribute it is.
@@ -81,9 +82,13 @@ fn refuse(function: &Function, errors: &[Error]) -> TokenStream {
     tokens
 }
 
+/// `#[preemptible]` is about the body, which is in the function inside; all other attributes are about the one outside.
 fn wrap(entry: Entry, options: &Options, function: &Function) -> TokenStream {
     let Function { attributes, before, is_async, word, name, parameters, output, body, .. } = function;
-    let mut inner = TokenStream::new();
+    let (of_the_body, attributes): (Vec<_>, Vec<_>) = attributes.chunks(2).partition(|attribute| {
+        attribute.last().and_then(name_of).is_some_and(|name| name.to_string() == "preemptible")
+    });
+    let mut inner: TokenStream = of_the_body.concat().into_iter().collect();
     if is_async.is_some() {
         inner.extend(parse("async"));
     }
@@ -97,7 +102,7 @@ fn wrap(entry: Entry, options: &Options, function: &Function) -> TokenStream {
     if entry == Entry::Test {
         tokens.extend(parse("#[::core::prelude::v1::test]"));
     }
-    tokens.extend(attributes.iter().cloned());
+    tokens.extend(attributes.concat());
     tokens.extend(before.iter().cloned());
     tokens.extend([TokenTree::Ident(word.clone()), TokenTree::Ident(name.clone())]);
     tokens.extend([TokenTree::Group(parameters.clone())]);
@@ -121,11 +126,7 @@ fn call(entry: Entry, options: &Options, name: &str, is_async: bool, at: Span) -
              .block_on({future})"
         )
     };
-    let krate = match &options.krate {
-        Some(path) => path.iter().cloned().collect(),
-        None => at_place(parse("::ropewalk"), at),
-    };
-    [krate, at_place(parse(&text), at)].into_iter().collect()
+    [ropewalk(options.krate.as_deref(), at), at_place(parse(&text), at)].into_iter().collect()
 }
 
 /// The options as calls of the builder's.
@@ -143,17 +144,4 @@ fn knobs(entry: Entry, options: &Options) -> String {
         knobs += ".paused(true)";
     }
     knobs
-}
-
-/// Made-up tokens that belong, for error messages, to a place in the source.
-fn at_place(tokens: TokenStream, at: Span) -> TokenStream {
-    let place = |mut token: TokenTree| {
-        token.set_span(token.span().located_at(at));
-        token
-    };
-    tokens.into_iter().map(place).collect()
-}
-
-fn parse(text: &str) -> TokenStream {
-    text.parse().expect("text written here is in the language")
 }

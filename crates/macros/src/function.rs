@@ -1,6 +1,7 @@
 //! A function item, cut into the parts that matter here.
 
 use crate::error::Error;
+use crate::tokens::braced;
 use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 
 /// `#[attributes] pub async fn name(parameters) -> Output { body }`
@@ -48,27 +49,33 @@ impl Function {
             }
         };
         let mut output: Vec<TokenTree> = tokens.collect();
-        match output.pop() {
-            Some(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace => {
+        match output.pop().as_ref().and_then(braced) {
+            Some(body) => {
                 Ok(Self { attributes, before, is_async, word, name, generics, parameters, output, body })
             }
-            _ => Err(Error::new(name.span(), "a function without a body cannot be run")),
+            None => Err(Error::new(name.span(), "a function without a body cannot be run")),
         }
     }
 
     /// The attribute of that name, if there is one: `#[test]` for `test`, `#[a::test]` too.
     pub(crate) fn attribute(&self, name: &str) -> Option<Span> {
-        self.attributes.iter().find_map(|token| {
-            let TokenTree::Group(group) = token else { return None };
-            let is_path = |token: &TokenTree| match token {
-                TokenTree::Ident(_) => true,
-                TokenTree::Punct(punct) => punct.as_char() == ':',
-                _ => false,
-            };
-            let path: Vec<_> = group.stream().into_iter().take_while(is_path).collect();
-            path.last().filter(|last| last.to_string() == name).map(TokenTree::span)
-        })
+        self.attributes
+            .iter()
+            .filter_map(name_of)
+            .find(|last| last.to_string() == name)
+            .map(|last| last.span())
     }
+}
+
+/// The last word of an attribute's path, given what is in its brackets.
+pub(crate) fn name_of(attribute: &TokenTree) -> Option<TokenTree> {
+    let TokenTree::Group(group) = attribute else { return None };
+    let is_path = |token: &TokenTree| match token {
+        TokenTree::Ident(_) => true,
+        TokenTree::Punct(punct) => punct.as_char() == ':',
+        _ => false,
+    };
+    group.stream().into_iter().take_while(is_path).last()
 }
 
 fn not_a_function(at: Option<&TokenTree>) -> Error {

@@ -1,9 +1,10 @@
-//! The options of both attributes.
+//! The options of the attributes.
 
 use crate::error::Error;
+use crate::tokens::is_punct;
 use proc_macro::{Delimiter, Literal, Span, TokenStream, TokenTree};
 
-/// What stood in the parentheses.
+/// What stood in the parentheses of `main` or `test`.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
     pub(crate) threads: Option<Literal>,
@@ -14,18 +15,13 @@ pub(crate) struct Options {
     pub(crate) krate: Option<Vec<TokenTree>>,
 }
 
-const KNOWN: &str = "threads = N, single, seed = N, paused, crate = path";
-
 impl Options {
+    const KNOWN: &str = "threads = N, single, seed = N, paused, crate = path";
+
     /// Reads all of them; says all that is wrong.
     pub(crate) fn parse(tokens: TokenStream) -> (Self, Vec<Error>) {
-        let (mut options, mut errors, mut seen) = (Self::default(), Vec::new(), Vec::new());
-        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-        for option in tokens.split(|token| is_punct(token, ',')) {
-            if let Err(error) = options.take(option, &mut seen) {
-                errors.push(error);
-            }
-        }
+        let mut options = Self::default();
+        let mut errors = each(tokens, Self::KNOWN, |name, value| options.take(name, value));
         if let (Some(threads), true) = (&options.threads, options.single) {
             errors.push(Error::new(threads.span(), "`threads` and `single` exclude each other: choose one"));
         }
@@ -44,32 +40,72 @@ impl Options {
         self.threads.is_some() || self.single || self.paused || self.seed.is_some()
     }
 
-    fn take(&mut self, option: &[TokenTree], seen: &mut Vec<String>) -> Result<(), Error> {
-        let Some((first, value)) = option.split_first() else {
-            return Ok(()); // nothing at all, or a comma at the end
-        };
-        let name = first.to_string();
-        if seen.contains(&name) {
-            return Err(Error::new(first.span(), format!("`{name}` is given twice")));
+    fn take(&mut self, name: &TokenTree, value: &[TokenTree]) -> Result<bool, Error> {
+        match name.to_string().as_str() {
+            "threads" => self.threads = Some(number(name, value, u64::from(u16::MAX))?),
+            "seed" => self.seed = Some(number(name, value, u64::MAX)?),
+            "single" => self.single = flag(name, value)?,
+            "paused" => self.paused = flag(name, value)?,
+            "crate" => self.krate = Some(path(name, value)?),
+            _ => return Ok(false),
         }
-        match name.as_str() {
-            "threads" => self.threads = Some(number(first, value, u64::from(u16::MAX))?),
-            "seed" => self.seed = Some(number(first, value, u64::MAX)?),
-            "single" => self.single = flag(first, value)?,
-            "paused" => self.paused = flag(first, value)?,
-            "crate" => self.krate = Some(path(first, value)?),
-            _ => {
-                let what = format!("unknown option `{name}`; there are: {KNOWN}");
-                return Err(Error::new(first.span(), what));
-            }
-        }
-        seen.push(name);
-        Ok(())
+        Ok(true)
     }
 }
 
-fn is_punct(token: &TokenTree, char: char) -> bool {
-    matches!(token, TokenTree::Punct(punct) if punct.as_char() == char)
+/// What stood in the parentheses of `preemptible`.
+#[derive(Debug, Default)]
+pub(crate) struct PreemptibleOptions {
+    pub(crate) calls: bool,
+    pub(crate) krate: Option<Vec<TokenTree>>,
+}
+
+impl PreemptibleOptions {
+    const KNOWN: &str = "calls, crate = path";
+
+    pub(crate) fn parse(tokens: TokenStream) -> (Self, Vec<Error>) {
+        let mut options = Self::default();
+        let errors = each(tokens, Self::KNOWN, |name, value| options.take(name, value));
+        (options, errors)
+    }
+
+    fn take(&mut self, name: &TokenTree, value: &[TokenTree]) -> Result<bool, Error> {
+        match name.to_string().as_str() {
+            "calls" => self.calls = flag(name, value)?,
+            "crate" => self.krate = Some(path(name, value)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// Hands out the name of each option with what stands behind it. Whoever takes them says whether there is such an option.
+fn each(
+    tokens: TokenStream,
+    known: &str,
+    mut take: impl FnMut(&TokenTree, &[TokenTree]) -> Result<bool, Error>,
+) -> Vec<Error> {
+    let (mut errors, mut seen) = (Vec::new(), Vec::new());
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    for option in tokens.split(|token| is_punct(token, ',')) {
+        let Some((first, value)) = option.split_first() else {
+            continue; // nothing at all, or a comma at the end
+        };
+        let name = first.to_string();
+        if seen.contains(&name) {
+            errors.push(Error::new(first.span(), format!("`{name}` is given twice")));
+            continue;
+        }
+        match take(first, value) {
+            Ok(true) => seen.push(name),
+            Ok(false) => {
+                let what = format!("unknown option `{name}`; there are: {known}");
+                errors.push(Error::new(first.span(), what));
+            }
+            Err(error) => errors.push(error),
+        }
+    }
+    errors
 }
 
 /// What stands behind `name =`.

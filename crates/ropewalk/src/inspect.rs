@@ -3,7 +3,7 @@
 
 use crate::runtime::Shared;
 use crate::sched::blocking;
-use crate::sched::host::{Extra, Observation, Ticket, observation};
+use crate::sched::host::{self, Extra, Observation, Ticket, observation};
 use crate::sched::pool::Pool;
 use crate::sched::reasons::Notes;
 use crate::sched::station::Station;
@@ -22,6 +22,10 @@ use std::time::Duration;
 pub struct TaskInfo {
     /// Its id.
     pub id: TaskId,
+    /// `task`, `strand` or `job`.
+    pub kind: &'static str,
+    /// Its name, if it was given one.
+    pub name: Option<String>,
     /// The pool it lives in; `blocking` for a job of the blocking pool.
     pub pool: String,
     /// `queued`, `running`, `waiting`, or `ending`: its body is over, and it waits for its children.
@@ -134,13 +138,36 @@ impl TaskInfo {
         pool.depot.for_each(|task| {
             if task.kind() != Ticket::KIND {
                 let mut info = TaskInfo::of(&task, &pool.name, now);
-                let runs_at = |station: &Arc<Station>| task.is_at(station.current.load(Relaxed));
+                let runs_at = |station: &Arc<Station>| task.is_at(station.hold.current());
                 if info.state == "running" && !pool.stations().any(runs_at) {
                     info.state = "queued"; // new, woken, or it yielded
                 }
                 found.push(info);
             }
         });
+    }
+
+    /// The one that runs at `station`, if it is still there.
+    pub(crate) fn running_at(pool: &Pool, station: &Station) -> Option<TaskInfo> {
+        let (current, now, mut found) = (station.hold.current(), pool.config.clock.now(), None);
+        pool.depot.for_each(|task| {
+            if !current.is_null() && task.is_at(current) {
+                found = Some(TaskInfo::of(&task, &pool.name, now));
+            }
+        });
+        found
+    }
+
+    /// Those that could run, but only at `station`, where another one does.
+    pub(crate) fn held_up_at(pool: &Pool, station: &Station) -> Vec<TaskInfo> {
+        let (current, now, mut found) = (station.hold.current(), pool.config.clock.now(), Vec::new());
+        pool.depot.for_each(|task| {
+            let is_here = host::home(&task).is_some_and(|home| usize::from(home) == station.index);
+            if is_here && !task.is_at(current) && task.state_name() == "running" {
+                found.push(TaskInfo::of(&task, &pool.name, now));
+            }
+        });
+        found
     }
 
     fn of(task: &TaskRef, pool: &str, now: Duration) -> Self {
@@ -154,6 +181,8 @@ impl TaskInfo {
         });
         Self {
             id: task.id(),
+            kind: host::noun(task),
+            name: host::name(task).map(str::to_owned).or_else(|| observed.as_ref()?.name.clone()),
             pool: pool.to_owned(),
             state: task.state_name(),
             pinned: task.is_pinned(),
@@ -165,8 +194,8 @@ impl TaskInfo {
 
 impl fmt::Display for TaskInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "task {}", self.id)?;
-        if let Some(name) = self.observed.as_ref().and_then(|observed| observed.name.as_ref()) {
+        write!(f, "{} {}", self.kind, self.id)?;
+        if let Some(name) = &self.name {
             write!(f, " {name:?}")?;
         }
         write!(f, " in {}: {}, spawned at {}", self.pool, self.state, self.spawned_at)?;

@@ -41,6 +41,7 @@ mod metrics;
 #[cfg(unix)]
 pub mod net;
 mod pool;
+mod preempt;
 #[cfg(unix)]
 pub mod process;
 mod runtime;
@@ -61,10 +62,11 @@ pub use group::{TaskGroup, task_group};
 pub use inspect::{Blocked, Observed, TaskInfo};
 #[cfg(unix)]
 pub use metrics::IoMetrics;
-pub use metrics::{BlockingMetrics, Metrics, PoolMetrics, WorkerMetrics, WorkerState};
+pub use metrics::{BlockingMetrics, LongPoll, Metrics, PoolMetrics, WorkerMetrics, WorkerState};
 pub use pool::{Pool, PoolBuilder};
+pub use preempt::{preempt, preempt_point};
 pub use ropewalk_core::blocked::Reason;
-pub use ropewalk_macros::{main, test};
+pub use ropewalk_macros::{main, preemptible, test};
 pub use runtime::{
     BlockInTask, Builder, Clock, Handle, LeftBehind, ManualClock, Runtime, RuntimeConfig, RuntimeError,
     ShutdownError, SystemClock, UnhandledPanic,

@@ -3,10 +3,12 @@
 #[cfg(unix)]
 pub use crate::drive::io::IoMetrics;
 use crate::drive::time::Shard;
+use crate::inspect::TaskInfo;
 use crate::runtime::Shared;
 use crate::sched;
 use crate::sched::park;
 use crate::sched::station::{Station, Status};
+use std::time::Duration;
 
 /// What a worker is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,8 +81,10 @@ pub struct PoolMetrics {
     pub injected: usize,
     /// Tasks that are not over.
     pub alive: u64,
-    /// Workers that take work.
+    /// Workers that take work, stand-ins not counted.
     pub active: usize,
+    /// Workers that are there because others are stuck in a poll, or were lately.
+    pub stand_ins: usize,
     /// Workers that serve only what is pinned to them.
     pub retiring: usize,
     /// Workers that are looking for work now.
@@ -89,6 +93,38 @@ pub struct PoolMetrics {
     pub sleeping: usize,
     /// Timers that are pending.
     pub timers: usize,
+    /// Times a stand-in came for a worker that was stuck in a poll.
+    pub rescues: u64,
+    /// The longest poll so far, if there was one that took longer than
+    /// [`preempt_threshold`](crate::Builder::preempt_threshold), or about as long.
+    pub longest_poll: Option<LongPoll>,
+}
+
+/// A poll that took long, as the watchdog saw it.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+///
+/// let runtime = ropewalk::Runtime::builder().worker_threads(1).build()?;
+/// let begun = Instant::now();
+/// let hog = async move {
+///     let other = ropewalk::spawn(async {}); // somebody waits, so somebody looks
+///     while begun.elapsed() < Duration::from_millis(100) {}
+///     other.await
+/// };
+/// runtime.block_on(runtime.spawn(hog)).unwrap().unwrap();
+/// if let Some(longest) = &runtime.metrics().pools[0].longest_poll {
+///     println!("{:?} in {}", longest.time, longest.task);
+/// }
+/// # Ok::<(), ropewalk::RuntimeError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LongPoll {
+    /// How long it took, about: it is looked at every so often, not timed.
+    pub time: Duration,
+    /// The task, as it was then; it says where it was spawned.
+    pub task: TaskInfo,
 }
 
 /// A snapshot of a worker.
@@ -133,6 +169,8 @@ pub struct WorkerMetrics {
     pub asides: u64,
     /// Polls that ended because the budget was used up.
     pub budget_yields: u64,
+    /// Polls that ended at a [`preempt_point`](crate::preempt_point) because they took too long.
+    pub preemptions: u64,
     /// Waits inside a poll that parked a stack.
     pub waits_in_poll: u64,
     /// Waits by [`Blocking`](crate::Blocking) that held the thread itself.
@@ -169,17 +207,20 @@ impl Metrics {
 
 impl PoolMetrics {
     pub(crate) fn of(pool: &sched::pool::Pool) -> Self {
-        let counters = pool.idle.counters();
+        let (counters, (active, stand_ins)) = (pool.idle.counters(), pool.staff());
         Self {
             name: pool.name.clone(),
             workers: pool.stations().map(|station| WorkerMetrics::of(station)).collect(),
             injected: pool.injector.len(),
             alive: pool.live(),
-            active: pool.active(),
+            active,
+            stand_ins,
             retiring: pool.retiring(),
             searching: counters.searching(),
             sleeping: counters.sleeping(),
             timers: pool.shards().map(Shard::len).sum(),
+            rescues: pool.rescues.get(),
+            longest_poll: pool.longest_poll.lock().clone(),
         }
     }
 }
@@ -215,6 +256,7 @@ impl WorkerMetrics {
             wakes: counters.wakes.get(),
             asides: counters.asides.get(),
             budget_yields: counters.budget_yields.get(),
+            preemptions: counters.preemptions.get(),
             waits_in_poll: counters.waits_in_poll.get(),
             held: counters.held.get(),
             timers_fired: counters.timers.get(),

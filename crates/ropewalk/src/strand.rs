@@ -307,7 +307,7 @@ impl Current {
 
 /// What is to be done before the first strand starts: on this thread, and anywhere.
 #[inline]
-fn prepare() {
+pub(crate) fn prepare() {
     thread_local!(static READY: stack::SignalStack = {
         unwinding::know_of_panics();
         stack::DESCRIBE.get_or_init(|| describe);

@@ -223,7 +223,7 @@ pub(crate) fn launch_pinned<B: Body + 'static, X: Extra>(
     }
     tell_of_spawn(&worker.pool, &runnable);
     worker.adopt();
-    worker.push_pinned(runnable);
+    worker.push_woken_pinned(runnable);
     handle
 }
 

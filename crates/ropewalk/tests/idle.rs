@@ -88,8 +88,10 @@ fn settle(runtime: &Runtime, prefix: &str) -> Usage {
         let asleep = workers.all(|worker| {
             matches!(worker.state, WorkerState::Idle | WorkerState::Polling | WorkerState::Vacant)
         });
+        // Whoever came because a worker was stuck stays for a while.
+        let complete = pools.iter().all(|pool| pool.stand_ins == 0 && pool.retiring == 0);
         // A worker may call itself asleep and wait for a CPU to go there, on a busy machine for long.
-        if asleep && now.awake == 0 && now == before {
+        if asleep && complete && now.awake == 0 && now == before {
             return now;
         }
         before = now;

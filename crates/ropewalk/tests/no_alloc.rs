@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::thread;
+use std::time::Duration;
 
 struct Counting;
 
@@ -52,8 +53,10 @@ impl Meter {
         METER.set(Some(self.0));
     }
 
-    /// A runtime whose workers count, and have arrived: each of them has fallen asleep once.
+    /// A runtime whose workers count, and have arrived: each of them has fallen asleep once. Stand-ins would count, too, and some
+    /// tests take their time.
     fn runtime(self, builder: Builder) -> Runtime {
+        let builder = builder.rescue_threshold(Duration::ZERO);
         let runtime = builder.on_thread_start(move || self.enlist()).build().unwrap();
         let asleep = |worker: &WorkerMetrics| worker.parks > 0;
         while !runtime.metrics().pools.iter().all(|pool| pool.workers.iter().all(asleep)) {

@@ -28,6 +28,10 @@ fn what_must_not_compile() {
     tests.compile_fail("tests/ui/main_options.rs");
     tests.compile_fail("tests/ui/main_body.rs");
     tests.compile_fail("tests/ui/test_shapes.rs");
+    tests.pass("tests/ui/preemptible_fine.rs");
+    for mistake in ["options", "shapes", "body", "not_send"] {
+        tests.compile_fail(format!("tests/ui/preemptible_{mistake}.rs"));
+    }
     tests.compile_fail("tests/ui/select_shapes.rs");
 }
 

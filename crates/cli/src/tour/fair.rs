@@ -41,11 +41,8 @@ impl Stop for Fair {
 
     fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>> {
         let span = guide.amount(Duration::from_millis(4000), Duration::from_millis(150));
-        let runtime = Runtime::builder()
-            .worker_threads(WORKERS)
-            .global_queue_interval(INTERVAL as u32)
-            .thread_name("tour")
-            .build()?;
+        let runtime =
+            super::builder().worker_threads(WORKERS).global_queue_interval(INTERVAL as u32).build()?;
         let pool = runtime.pool("main").expect("every runtime has it");
         guide.phase_of("a flood on two workers", span);
         let over = Arc::new(AtomicBool::new(false));

@@ -29,7 +29,7 @@ impl Stop for Inside {
 
     fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>> {
         let rounds = guide.amount(100, 2);
-        let runtime = Runtime::builder().worker_threads(2).thread_name("tour").build()?;
+        let runtime = super::builder().worker_threads(2).build()?;
         let (round, mut spawned) = (Arc::new(AtomicU64::new(0)), 0);
         let shown = round.clone();
         guide.phase("a little of everything", move || shown.load(Relaxed) as f64 / rounds as f64);

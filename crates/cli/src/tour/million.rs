@@ -43,7 +43,7 @@ impl Stop for Million {
             Column::new("each_ns", "each"),
         ];
         let mut table = Table::new("Spawned, run and joined", columns);
-        let runtime = Runtime::builder().thread_name("tour").build()?;
+        let runtime = super::builder().build()?;
         for (place, spawn) in [("from a task", inside as Spawn), ("from outside", outside as Spawn)] {
             guide.phase_finishing(format!("{} tasks {place}", grouped(count as u64)), &runtime, count as u64);
             RUNS.iter().for_each(|runs| runs.store(0, Relaxed));
@@ -125,7 +125,7 @@ fn park(guide: &Guide, count: u64, findings: &mut Findings) -> Result<(), Runtim
     let start = Heap::now();
     let label = format!("{} tasks wait for ever", grouped(count));
     guide.phase(label, move || PARKED.load(Relaxed) as f64 / count as f64);
-    let runtime = Runtime::builder().thread_name("tour").build()?;
+    let runtime = super::builder().build()?;
     let (heap, alive) =
         runtime.block_on(runtime.spawn(fill(count))).expect("it neither panics nor is it cancelled");
     guide.pause();

@@ -34,6 +34,11 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// A runtime for a stop. Some hold their workers for long, on purpose: that needs no report.
+fn builder() -> ropewalk::Builder {
+    Runtime::builder().thread_name("tour").rescue_threshold(Duration::ZERO)
+}
+
 /// How often the bar is drawn.
 const FRAME: Duration = Duration::from_millis(80);
 /// No stop takes longer than this, even on a slow and busy machine; one that does is stuck.

@@ -2,7 +2,7 @@
 
 use super::{Guide, Stop};
 use crate::figure::{Column, Findings, Table, Timeline, Value};
-use ropewalk::{Handle, Pool, Runtime, RuntimeError, TaskError, TaskHandle, Wait, WorkerState};
+use ropewalk::{Handle, Pool, RuntimeError, TaskError, TaskHandle, Wait, WorkerState};
 use ropewalk_core::prim::real::{AtomicU64, Ordering::*};
 use ropewalk_core::wait_queue::WaitQueue;
 use std::error::Error;
@@ -37,7 +37,7 @@ impl Stop for Resized {
 
     fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>> {
         let look = guide.amount(Duration::from_millis(60), Duration::from_millis(5));
-        let runtime = Runtime::builder().worker_threads(1).thread_name("tour").build()?;
+        let runtime = super::builder().worker_threads(1).build()?;
         let pool = Pool::builder().name("walk").workers(SIZES[0]).build(&runtime.handle())?;
         guide.phase_of("the pool works and is resized", look * (SIZES.len() * LOOKS) as u32);
         let mut yard = Yard::new(pool);

@@ -119,8 +119,7 @@ fn visit<R>(
 where
     R: Future<Output = Result<u64, Trouble>> + Send + 'static,
 {
-    let runtime =
-        Runtime::builder().worker_threads(1).blocking_threads(0, THREADS).thread_name("tour").build()?;
+    let runtime = super::builder().worker_threads(1).blocking_threads(0, THREADS).build()?;
     guide.phase_finishing(format!("{} {place}", grouped(count)), &runtime, count);
     let (file, data) = (Arc::<Path>::from(file), fs::read(file)?);
     let other = Other::start(&runtime);

@@ -33,7 +33,7 @@ impl Stop for Scopes {
     }
 
     fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>> {
-        let runtime = Runtime::builder().thread_name("tour").build()?;
+        let runtime = super::builder().build()?;
         let mut findings = Findings::default();
         borrow(guide, &runtime, &mut findings);
         fell(guide, &runtime, guide.amount(6, 3), &mut findings);

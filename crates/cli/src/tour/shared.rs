@@ -34,7 +34,7 @@ impl Stop for Shared {
     }
 
     fn run(&self, guide: &Guide) -> Result<Findings, Trouble> {
-        let runtime = Runtime::builder().worker_threads(2).thread_name("tour").build()?;
+        let runtime = super::builder().worker_threads(2).build()?;
         let mut findings = Findings::default();
         channel(guide, &runtime, &mut findings)?;
         mutex(guide, &runtime, &mut findings)?;

@@ -7,7 +7,7 @@ use crate::show::grouped;
 use ropewalk::io::{AsyncReadExt, AsyncWriteExt};
 use ropewalk::net::{TcpListener, TcpStream};
 use ropewalk::sync::Barrier;
-use ropewalk::{Runtime, TaskGroup, TaskHandle};
+use ropewalk::{TaskGroup, TaskHandle};
 use ropewalk_core::prim::real::{AtomicU64, Ordering::*};
 use std::error::Error;
 use std::io;
@@ -38,7 +38,7 @@ impl Stop for Sockets {
 
     fn run(&self, guide: &Guide) -> Result<Findings, Trouble> {
         let (clients, requests) = (guide.amount(400, 50), guide.amount(250, 20));
-        let runtime = Runtime::builder().thread_name("tour").build()?;
+        let runtime = super::builder().build()?;
         let found = runtime.block_on(visit(guide, clients, requests))?;
 
         let total = clients * requests;

@@ -31,7 +31,7 @@ impl Stop for Strands {
     }
 
     fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>> {
-        let runtime = Runtime::builder().thread_name("tour").build()?;
+        let runtime = super::builder().build()?;
         let asked = guide.amount(100_000, 2_000);
         let splits = crowd(guide, &runtime, 100).mappings.is_some_and(|mappings| mappings >= 100);
         let count = if splits { WITHOUT_REGIONS.min(asked) } else { asked };

@@ -4,7 +4,7 @@ use super::gate::Baton;
 use super::{Guide, Stop};
 use crate::figure::{Column, Findings, Table, Value};
 use crate::show::counted;
-use ropewalk::{Runtime, RuntimeError};
+use ropewalk::RuntimeError;
 use ropewalk_core::prim::real::{AtomicU64, Ordering::*};
 use std::error::Error;
 use std::future::Future;
@@ -93,7 +93,7 @@ fn row(how: &str, workers: Value, turns: u64, took: Duration) -> [Value; 5] {
 /// Plays in lots until `span` is over.
 fn play(game: &Game, workers: usize, span: Duration) -> Result<(u64, Duration, bool), RuntimeError> {
     const LOT: u64 = 10_000;
-    let runtime = Runtime::builder().worker_threads(workers).thread_name("tour").build()?;
+    let runtime = super::builder().worker_threads(workers).build()?;
     let play = game.play;
     let lots = runtime.spawn(async move {
         let mut fair = play(LOT / 10).await; // until everything is warm

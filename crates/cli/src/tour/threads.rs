@@ -140,7 +140,7 @@ impl Show {
             Column::new("late_p99_ns", "p99"),
             Column::new("late_worst_ns", "worst"),
         ];
-        let runtime = Runtime::builder().worker_threads(1).thread_name("tour").build()?;
+        let runtime = super::builder().worker_threads(1).build()?;
         let table = Table::new("A 1 ms ticker on 1 worker; missed ticks are skipped", columns);
         Ok(Self { runtime, table, ticked: Vec::new() })
     }

@@ -4,8 +4,8 @@ use super::fair::{quantile, sorted};
 use super::{Guide, Stop};
 use crate::figure::{Column, Findings, Table, Value};
 use crate::show::grouped;
+use ropewalk::TaskHandle;
 use ropewalk::time::{self, sleep, timeout};
-use ropewalk::{Runtime, TaskHandle};
 use std::error::Error;
 use std::future::{pending, poll_fn};
 use std::task::Poll;
@@ -43,7 +43,7 @@ impl Stop for Timers {
 fn sleep_at_once(guide: &Guide, findings: &mut Findings) -> Result<(), Box<dyn Error + Send + Sync>> {
     let count = guide.amount(100_000_u64, 5_000);
     let longest = guide.amount(Duration::from_secs(2), Duration::from_millis(200));
-    let runtime = Runtime::builder().worker_threads(WORKERS).thread_name("tour").build()?;
+    let runtime = super::builder().worker_threads(WORKERS).build()?;
     guide.phase_finishing(format!("{} tasks sleep", grouped(count)), &runtime, count);
     let tasks: Vec<TaskHandle<i64>> =
         (0..count).map(|number| runtime.spawn(late_by(span(number, longest)))).collect();
@@ -91,7 +91,7 @@ fn span(number: u64, longest: Duration) -> Duration {
 /// What most timers are for: a timeout that does not come to pass.
 fn set_and_cancel(guide: &Guide, findings: &mut Findings) -> Result<(), Box<dyn Error + Send + Sync>> {
     let count = guide.amount(2_000_000_u64, 20_000);
-    let runtime = Runtime::builder().worker_threads(1).thread_name("tour").build()?;
+    let runtime = super::builder().worker_threads(1).build()?;
     guide.phase_of("timeouts set and cancelled", Duration::from_secs(1));
     let task = runtime.spawn(async move {
         let from = Instant::now();
@@ -125,7 +125,7 @@ fn set_and_cancel(guide: &Guide, findings: &mut Findings) -> Result<(), Box<dyn 
 /// A clock that stands still jumps from deadline to deadline: how tests of a day's work take no time.
 fn stand_still(guide: &Guide, findings: &mut Findings) -> Result<(), Box<dyn Error + Send + Sync>> {
     let count = guide.amount(10_000_u64, 1_000);
-    let runtime = Runtime::builder().paused(true).build()?;
+    let runtime = super::builder().paused(true).build()?;
     guide.phase_of("a year on a clock that stands still", Duration::from_secs(1));
     let from = Instant::now();
     let slept = runtime.block_on(async {

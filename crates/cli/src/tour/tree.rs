@@ -30,7 +30,7 @@ impl Stop for Tree {
     }
 
     fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>> {
-        let runtime = Runtime::builder().thread_name("tour").build()?;
+        let runtime = super::builder().build()?;
         let columns = [
             Column::new("groups", "groups"),
             Column::new("tasks", "tasks"),

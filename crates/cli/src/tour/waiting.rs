@@ -64,7 +64,7 @@ async fn interview_async(pool: Pool, count: u64) -> Result<bool, TaskError> {
 
 /// The same function at five places, and what the workers counted meanwhile.
 fn places(guide: &Guide, findings: &mut Findings) -> Result<(), Trouble> {
-    let runtime = Runtime::builder().worker_threads(1).thread_name("tour").build()?;
+    let runtime = super::builder().worker_threads(1).build()?;
     let pool = runtime.pool("main").expect("every runtime has it");
     let answers = Pool::builder().name("answers").workers(1).build(&runtime.handle())?;
     let [many, few] = [guide.amount(1_000_000, 1000), guide.amount(60_000, 200)];
@@ -147,7 +147,7 @@ impl<'a> Survey<'a> {
 /// More tasks than workers wait in their polls, for something that only a task of the same worker will do.
 fn crowd(guide: &Guide, findings: &mut Findings) -> Result<(), Trouble> {
     let count = guide.amount(200, 20);
-    let runtime = Runtime::builder().worker_threads(1).thread_name("tour").build()?;
+    let runtime = super::builder().worker_threads(1).build()?;
     let pool = runtime.pool("main").expect("every runtime has it");
     let parked = move || pool.metrics().workers[0].parked_stacks as u64;
     let seen = parked.clone();

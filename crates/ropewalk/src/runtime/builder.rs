@@ -53,6 +53,8 @@ impl Builder {
             work_stealing: true,
             lifo_slot: true,
             global_queue_interval: 61,
+            preempt_threshold: Duration::from_millis(1),
+            rescue_threshold: Duration::from_millis(2),
             thread_name: "ropewalk".into(),
             thread_stack_size: 2 * 1024 * 1024,
             // Instrumented code has large frames.
@@ -117,6 +119,23 @@ impl Builder {
     /// After how many polls a busy worker looks at the injection queue and the driver. From 2 to 65,536; default 61.
     pub fn global_queue_interval(mut self, polls: u32) -> Self {
         self.config.global_queue_interval = polls;
+        self
+    }
+
+    /// How long a poll may take before its worker is asked to yield, which [`preempt_point`](crate::preempt_point) does. Zero:
+    /// nobody is asked. Default: 1 ms.
+    pub fn preempt_threshold(mut self, threshold: Duration) -> Self {
+        self.config.preempt_threshold = threshold;
+        self
+    }
+
+    /// How long a poll may take while others wait behind it. Then a stand-in takes over what waits: tasks, strands that have not started,
+    /// timers and the driver. (Local tasks and strands that have started cannot leave their thread.) If it takes five times as long, it is
+    /// reported on stderr, with whom it delays. Zero: nobody comes. Default: 2 ms.
+    ///
+    /// Where there is no stealing, what is queued at a worker stays there. A runtime on the caller's thread has nobody who would look.
+    pub fn rescue_threshold(mut self, threshold: Duration) -> Self {
+        self.config.rescue_threshold = threshold;
         self
     }
 

@@ -80,6 +80,8 @@ pub(crate) struct Config {
     pub(crate) work_stealing: bool,
     pub(crate) lifo_slot: bool,
     pub(crate) global_queue_interval: u32,
+    pub(crate) preempt_threshold: Duration,
+    pub(crate) rescue_threshold: Duration,
     pub(crate) thread_name: Arc<str>,
     pub(crate) thread_stack_size: usize,
     pub(crate) strand_stack_size: usize,
@@ -96,10 +98,25 @@ pub(crate) struct Config {
     pub(crate) hooks: Hooks,
 }
 
+/// The watchdog looks no more often than that.
+const SHORTEST_TICK: Duration = Duration::from_micros(100);
+
 impl Config {
     /// Where the random sequence number `stream` starts: never at zero, and elsewhere for every seed.
     pub(crate) fn random(&self, stream: u64) -> u64 {
         mixed(self.seed.wrapping_add(stream.wrapping_add(1).wrapping_mul(RANDOM_STEP))).max(1)
+    }
+
+    /// Whether somebody looks how long polls take.
+    pub(crate) fn has_watchdog(&self) -> bool {
+        !self.preempt_threshold.is_zero() || !self.rescue_threshold.is_zero()
+    }
+
+    /// How often it looks: a poll is found to be too long at most so much later.
+    pub(crate) fn tick(&self) -> Duration {
+        let thresholds = [self.preempt_threshold / 2, self.rescue_threshold / 4];
+        let shortest = thresholds.into_iter().filter(|threshold| !threshold.is_zero()).min();
+        shortest.unwrap_or(Duration::MAX).max(SHORTEST_TICK)
     }
 
     /// Whether every poll is looked at: hooks, or an observed runtime.

@@ -16,6 +16,7 @@ use crate::sched::fibre::{Fibres, Stack};
 use crate::sched::hosted::Seat;
 use crate::sched::pool::Pool;
 use crate::sched::station::Station;
+use crate::sched::watchdog::{self, Watchdog};
 use crate::sched::worker::Worker;
 use ropewalk_core::prim::Lock;
 use ropewalk_core::prim::real::{AtomicBool, AtomicU64, Ordering::*};
@@ -52,6 +53,8 @@ pub(crate) struct Shared {
     pub(crate) families: Families,
     /// Where the random sequence is of those inside who are no workers.
     random: AtomicU64,
+    /// Looks how long polls take.
+    pub(crate) watchdog: Arc<Watchdog>,
     /// Worker threads, to be joined in the end.
     pub(super) threads: Lock<Vec<JoinHandle<()>>>,
     /// Its own tasks that shut it down, and wait for all others to end.
@@ -96,6 +99,7 @@ impl Shared {
             #[cfg(unix)]
             io: Io::new(config.io_driver.clone()),
             random: AtomicU64::new(config.random(OUTSIDE)),
+            watchdog: Watchdog::new(!hosted && config.has_watchdog()),
             config: Arc::new(config),
             pools: Lock::new(Pools::default()),
             seat: OnceLock::new(),
@@ -117,13 +121,21 @@ impl Shared {
         let started = if hosted {
             Seat::new(&pool, workers).map(|seat| drop(shared.seat.set(seat)))
         } else {
-            pool.resize(workers, hire)
+            pool.resize(workers, hire).and_then(|()| shared.start_watchdog())
         };
         if let Err(error) = started {
             shared.shut_down(false);
             return Err(error.into());
         }
         Ok((shared, pool))
+    }
+
+    fn start_watchdog(self: &Arc<Self>) -> io::Result<()> {
+        if self.config.has_watchdog() {
+            let thread = watchdog::start(self)?;
+            self.threads.lock().push(thread);
+        }
+        Ok(())
     }
 
     /// Adds a pool with threads of its own.
@@ -366,6 +378,13 @@ pub(crate) fn next_id() -> TaskId {
     TaskId::new(NonZeroU64::new(take_ids(1).0).expect("ids start at one"))
 }
 
+impl Drop for Shared {
+    /// However the runtime went down: nobody is left to be watched.
+    fn drop(&mut self) {
+        self.watchdog.end();
+    }
+}
+
 /// Says something on standard error; if nobody listens there, that is no reason to panic.
 pub(crate) fn complain(what: fmt::Arguments<'_>) {
     let _nobody_listens = writeln!(io::stderr(), "ropewalk: {what}");
@@ -396,6 +415,9 @@ fn serve(pool: Arc<Pool>, station: Arc<Station>, stack: Stack) {
     if pool.config.pin_workers {
         pin_to_core(station.index);
     }
+    if cfg!(feature = "backtraces") {
+        crate::strand::prepare(); // signals come before the first strand, too
+    }
     crate::drive::time::sleep_precisely();
     let abort = crate::wait::Abort("a worker, or a hook called by it, panicked");
     let hooks = pool.config.hooks.clone();
@@ -404,12 +426,14 @@ fn serve(pool: Arc<Pool>, station: Arc<Station>, stack: Stack) {
     }
     let mut stack = Some(stack);
     loop {
+        station.is_mine();
         // Boxed: what is parked on a worker that cannot leave stays where it is.
         let worker = Box::new(Worker::new(pool.clone(), station.clone(), true));
         if let Some(stack) = stack.take() {
             worker.fibres.keep(stack);
         }
         context::as_worker(&worker, || worker.trampoline(false));
+        station.is_nobodys(); // before another one can be there
         if !pool.dismiss(worker) {
             break;
         }

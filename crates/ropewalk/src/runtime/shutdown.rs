@@ -216,6 +216,7 @@ impl Shared {
             // Every pool with threads is waited for, also after one that some cannot leave.
             let threaded = pools.iter().filter(|pool| !pool.hosted);
             let not_left = threaded.filter(|pool| !self.wait_for_workers(pool, asked)).count();
+            self.watchdog.end();
             let threads = std::mem::take(&mut *self.threads.lock());
             self.abandoned.fetch_or(not_left > 0, Relaxed);
             if not_left == 0 {

@@ -50,6 +50,7 @@ pub(crate) struct Counters {
     pub(crate) spin_hits: Count,
     pub(crate) asides: Count,
     pub(crate) budget_yields: Count,
+    pub(crate) preemptions: Count,
     pub(crate) waits_in_poll: Count,
     pub(crate) held: Count,
     pub(crate) timers: Count,

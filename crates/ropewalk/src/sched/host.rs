@@ -188,7 +188,9 @@ unsafe impl<X: Extra, const BIG: bool> Host for Tasks<X, BIG> {
             match (home, worker) {
                 (None, Some(worker)) => worker.push_woken(task),
                 (None, None) => pool.inject(task),
-                (Some(home), Some(worker)) if worker.index() == home as usize => worker.push_pinned(task),
+                (Some(home), Some(worker)) if worker.index() == home as usize => {
+                    worker.push_woken_pinned(task)
+                }
                 (Some(home), Some(worker)) => worker.send_home(home, task),
                 (Some(home), None) => pool.send_home(home as usize, task),
             }
@@ -323,6 +325,41 @@ pub(crate) unsafe fn kin_of<'a>(task: NonNull<Header>) -> Option<&'a Kin> {
             Job::KIND => Job::relations(task).1,
             _ => None,
         }
+    }
+}
+
+/// The worker that a task stays at.
+pub(crate) fn home(task: &TaskRef) -> Option<u16> {
+    // SAFETY: as in `observation`.
+    unsafe {
+        match task.kind() {
+            Home::KIND => task.extra::<Tasks<Home, false>>().home(),
+            Observation::KIND => task.extra::<Tasks<Observation, false>>().home(),
+            Member::KIND => task.extra::<Tasks<Member, false>>().home(),
+            Stranded::KIND => task.extra::<Tasks<Stranded, false>>().home(),
+            _ => None,
+        }
+    }
+}
+
+/// Its name, if it has one.
+pub(crate) fn name(task: &TaskRef) -> Option<&str> {
+    // SAFETY: as in `observation`.
+    unsafe {
+        match task.kind() {
+            Observation::KIND => task.extra::<Tasks<Observation, false>>().name(),
+            Stranded::KIND => task.extra::<Tasks<Stranded, false>>().name(),
+            _ => None,
+        }
+    }
+}
+
+/// What it is called.
+pub(crate) fn noun(task: &TaskRef) -> &'static str {
+    match task.kind() {
+        Stranded::KIND => Stranded::NOUN,
+        Job::KIND => "job",
+        _ => "task",
     }
 }
 

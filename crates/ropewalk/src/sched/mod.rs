@@ -16,20 +16,22 @@
 //! | `budget`, `counters` | how long a task may go on; what is counted |
 //! | `reasons` | what observed tasks wait for |
 
+pub(crate) mod barrier;
 pub(crate) mod blocking;
 pub(crate) mod budget;
 pub(crate) mod counters;
+mod door;
 pub(crate) mod entry;
 pub(crate) mod fibre;
 mod futex;
 pub(crate) mod gate;
+pub(crate) mod hold;
 pub(crate) mod host;
 pub(crate) mod hosted;
 pub(crate) mod idle;
 pub(crate) mod injector;
 pub(crate) mod lifo;
 pub(crate) mod linger;
-mod next;
 pub(crate) mod park;
 pub(crate) mod pool;
 mod post;
@@ -39,4 +41,5 @@ pub(crate) mod slab;
 pub(crate) mod spin;
 pub(crate) mod station;
 mod timers;
+pub(crate) mod watchdog;
 pub(crate) mod worker;

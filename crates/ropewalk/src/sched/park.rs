@@ -294,6 +294,11 @@ impl<S: Driver> Seam<S> {
         self.standing_by.driver.unpark();
     }
 
+    /// Whether files are watched.
+    pub(crate) fn is_watching(&self) -> bool {
+        self.polling.driver.is_watching()
+    }
+
     /// Looks for events without sleeping, unless somebody has the driver: then they are seen to. True if it looked.
     pub(crate) fn poll(&self) -> bool {
         let Some(held) = self.polling.take() else { return false };

@@ -7,18 +7,20 @@
 //!   driver does; what was counted but not queued by then is refused when it comes.
 //! * **P3** Closing cancels everything alive once every worker has acknowledged it, because from then on nobody spawns.
 
+use super::counters::Count;
 use super::gate::Gate;
 pub(crate) use super::gate::Phase;
 use super::host::{Extra, Ticket};
 use super::idle::Idle;
 use super::injector::Injector;
-use super::park::{Seam, WorkerState};
+use super::park::{NEVER, Seam, WorkerState};
 use super::slab::Depot;
 use super::station::{Station, Status};
 use super::worker::Worker;
 use super::worker::crowd::Aside;
 use crate::context;
 use crate::drive::time::{Lease, Shard};
+use crate::metrics::LongPoll;
 use crate::runtime::{Config, Shared};
 use ropewalk_core::prim::real::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
 use ropewalk_core::prim::{Lock, LockGuard, fence};
@@ -33,6 +35,9 @@ pub(crate) struct Census {
     /// Stations with a worker, retiring ones included.
     manned: usize,
     watchers: Vec<Waker>,
+    /// How many workers were asked for, and how many more are there for those that are stuck.
+    asked_for: usize,
+    stand_ins: usize,
 }
 
 pub(crate) struct Pool {
@@ -70,6 +75,11 @@ pub(crate) struct Pool {
     /// A strand has forked here, some time: halves of joins are looked for.
     pub(crate) forked: AtomicBool,
     watched: AtomicBool,
+    /// There are stand-ins.
+    pub(crate) reinforced: AtomicBool,
+    /// How often a stand-in was sent for.
+    pub(crate) rescues: Count,
+    pub(crate) longest_poll: Lock<Option<LongPoll>>,
     /// Driven by whoever calls, without threads of its own.
     pub(crate) hosted: bool,
     /// Who drives it, while that one sleeps on a worker of another runtime.
@@ -103,6 +113,9 @@ impl Pool {
             unacknowledged: AtomicUsize::new(0),
             forked: AtomicBool::new(false),
             watched: AtomicBool::new(config.watches()),
+            reinforced: AtomicBool::new(false),
+            rescues: Count::default(),
+            longest_poll: Lock::new(None),
             hosted,
             guest: Lock::new(None),
             config,
@@ -114,7 +127,7 @@ impl Pool {
     /// Queues a task from outside the pool's workers.
     pub(crate) fn inject(&self, task: Runnable) {
         self.injector.push(task);
-        self.notify(); // its barrier stands between the push and the look at the phase
+        self.notify_or_watch(); // its barrier stands between the push and the look at the phase
         if self.phase() == Phase::Closed {
             self.refuse_late();
         }
@@ -126,8 +139,13 @@ impl Pool {
         self.injector.push_batch(&mut tasks);
         drop(tasks);
         if some {
-            self.notify();
+            self.notify_or_watch();
         }
+    }
+
+    /// Whether timers are pending, or files are watched, that some worker has to see to.
+    pub(crate) fn awaits_anything(&self) -> bool {
+        self.seam.is_watching() || self.first_deadline() != NEVER
     }
 
     /// Sends a pinned task to the worker it belongs to.
@@ -139,17 +157,28 @@ impl Pool {
     /// There is something in the inbox of a worker.
     pub(super) fn call(&self, worker: usize) {
         self.idle.end_spin(worker);
+        let is_awake = self.station(worker).parker.state() == WorkerState::Busy;
         self.unpark(worker);
+        if is_awake {
+            self.runtime.watchdog.call_after_sleep();
+        }
     }
 
-    /// There is more work than before: wakes one sleeper, unless somebody is searching already.
-    #[inline]
-    pub(crate) fn notify(&self) {
-        let not_polling = |worker: usize| self.station(worker).parker.state() != WorkerState::Polling;
-        if let Some(worker) = self.idle.worker_to_wake_rather(not_polling) {
-            self.station(worker).parker.unpark(&self.seam); // a hosted pool sleeps at its first station only
-            self.wake_guest();
+    /// The same for what comes from outside: if nobody is woken, it may have to wait for a worker that is stuck.
+    fn notify_or_watch(&self) {
+        if !self.notify() {
+            self.runtime.watchdog.call();
         }
+    }
+
+    /// There is more work than before: wakes one sleeper, unless somebody is searching already. True: it did.
+    #[inline]
+    pub(crate) fn notify(&self) -> bool {
+        let not_polling = |worker: usize| self.station(worker).parker.state() != WorkerState::Polling;
+        let Some(worker) = self.idle.worker_to_wake_rather(not_polling) else { return false };
+        self.station(worker).parker.unpark(&self.seam); // a hosted pool sleeps at its first station only
+        self.wake_guest();
+        true
     }
 
     pub(super) fn unpark(&self, worker: usize) {
@@ -170,6 +199,7 @@ impl Pool {
     #[cfg(unix)]
     pub(crate) fn watch_begins(&self) {
         self.seam.watch_begins();
+        self.watch_for_others();
         if self.hosted {
             self.unpark(0); // as a guest, it has told its host that there is nothing to look for
         }
@@ -214,6 +244,27 @@ impl Pool {
     #[inline]
     pub(crate) fn active(&self) -> usize {
         self.active.load(Relaxed)
+    }
+
+    /// Somebody waits for a timer or a file. If nobody is asleep who would see to it, and it is not one of this pool's own (whom a later
+    /// look at the queues finds), it may have to wait for workers that are stuck.
+    #[inline]
+    pub(crate) fn watch_for_others(&self) {
+        if self.idle.counters().sleeping() == 0 && !self.hosted {
+            let this = std::ptr::from_ref(self);
+            let is_ours = |worker: &Worker| std::ptr::eq(Arc::as_ptr(&worker.pool), this);
+            if !context::with_worker(|worker| worker.is_some_and(is_ours)) {
+                self.runtime.watchdog.call_after_sleep();
+            }
+        }
+    }
+
+    /// Of these, how many were asked for, and how many stand in for others.
+    pub(crate) fn staff(&self) -> (usize, usize) {
+        let census = self.census.lock();
+        let active = self.active();
+        let asked_for = if self.hosted { active } else { active.min(census.asked_for) };
+        (asked_for, active - asked_for)
     }
 
     /// Workers that only serve what is pinned to them.
@@ -269,7 +320,35 @@ impl Pool {
         hire: impl Fn(Arc<Pool>, Arc<Station>) -> io::Result<()>,
     ) -> io::Result<()> {
         let _whole = self.resizing.lock();
-        let mut to_hire = self.reassign(count).into_iter();
+        self.census.lock().asked_for = count;
+        self.man(hire)
+    }
+
+    /// So many workers more than were asked for, because that many are stuck.
+    pub(crate) fn reinforce(
+        self: &Arc<Self>,
+        stand_ins: usize,
+        hire: impl Fn(Arc<Pool>, Arc<Station>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let _whole = self.resizing.lock();
+        self.census.lock().stand_ins = stand_ins;
+        self.man(hire)
+    }
+
+    /// Whether somebody comes for a worker that is stuck.
+    pub(crate) fn may_be_rescued(&self) -> bool {
+        !self.hosted && !self.config.rescue_threshold.is_zero()
+    }
+
+    /// What the worker at `station` has queued is open to others, although it believes that it is alone, if it is in a poll now.
+    pub(crate) fn seize(&self, station: &Station) {
+        let _census = self.census.lock(); // it does not find out meanwhile that it is alone
+        station.seize();
+    }
+
+    /// While `resizing` is held.
+    fn man(self: &Arc<Self>, hire: impl Fn(Arc<Pool>, Arc<Station>) -> io::Result<()>) -> io::Result<()> {
+        let mut to_hire = self.reassign().into_iter();
         let hired = to_hire.try_for_each(|station| {
             hire(self.clone(), station.clone()).inspect_err(|_| self.leave_unmanned(&station))
         });
@@ -280,8 +359,9 @@ impl Pool {
 
     /// Gives every station its new status, all at once, so that new workers know each other from the start. Answers
     /// which stations need a worker. A pool that closes changes no more.
-    fn reassign(&self, count: usize) -> Vec<Arc<Station>> {
+    fn reassign(&self) -> Vec<Arc<Station>> {
         let mut census = self.census.lock();
+        let count = (census.asked_for + census.stand_ins).min(self.stations.len());
         let mut to_hire = Vec::new();
         let known = self.stations().count();
         if self.phase() != Phase::Open {

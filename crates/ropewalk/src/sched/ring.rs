@@ -13,8 +13,8 @@
 //! 3. Only the owner, the one [`Producer`], writes slots and `tail`. It writes the slot of `p` only while `p >= tail`
 //!    and after it has read, with Acquire, a `head > p - capacity`: a slot outside `head..tail` is the owner's to use.
 //! 4. Who reads `head` first and then `tail`, both with Acquire, reads `tail >= head`: each move of `head` is a Release
-//!    by somebody who had seen such a tail before (the plain stores of an unshared ring, by the raise of `shared`).
-//! 5. `shared` is raised by the owner only. While it is down no thief touches `head`.
+//!    by somebody who had seen such a tail before (the plain stores of an unshared ring, by the opening of its door).
+//! 5. While the door (`door.rs`) is closed, no thief touches `head`.
 //!
 //! # Why a thief may copy slots that are overwritten under its eyes
 //!
@@ -37,10 +37,11 @@
 //! locks out all others and makes the ring look full. Slots as plain memory, as in crossbeam's deque: the racy read is
 //! undefined behaviour, which no checker can be made to like.
 
+use super::door::Door;
 use super::entry::Entry;
 use ropewalk_core::prefetch;
 use ropewalk_core::prim::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use ropewalk_core::prim::{Arc, AtomicBool, AtomicPtr, AtomicU64, Padded};
+use ropewalk_core::prim::{Arc, AtomicPtr, AtomicU64, Padded};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
@@ -57,20 +58,19 @@ pub(crate) fn ring<T: Entry>(capacity: usize) -> (Producer<T>, Stealer<T>) {
     let capacity = capacity.max(2).next_power_of_two();
     let ring = Arc::new(Ring {
         slots: (0..capacity).map(|_| AtomicPtr::new(ptr::null_mut())).collect(),
-        shared: AtomicBool::new(false),
+        door: Door::new(false),
         head: Padded(AtomicU64::new(0)),
         tail: Padded(AtomicU64::new(0)),
         entries: PhantomData,
     });
     let stealer = Stealer { ring: ring.clone() };
-    (Producer { ring, tail: Cell::new(0), head_seen: Cell::new(0), shared: Cell::new(false) }, stealer)
+    (Producer { ring, tail: Cell::new(0), head_seen: Cell::new(0) }, stealer)
 }
 
-/// What owner and thieves share. `slots` itself never changes and `shared` hardly ever does, so they are on one line.
+/// What owner and thieves share. `slots` itself never changes and the door hardly ever does, so they are on one line.
 struct Ring<T: Entry> {
     slots: Box<[AtomicPtr<()>]>,
-    /// Thieves are admitted.
-    shared: AtomicBool,
+    door: Door,
     /// The position of the oldest entry.
     head: Padded<AtomicU64>,
     /// The position of the next push.
@@ -119,8 +119,6 @@ pub(crate) struct Producer<T: Entry> {
     tail: Cell<u64>,
     /// A value of `head` that the owner has read with Acquire: never above `head`, and exact while unshared.
     head_seen: Cell<u64>,
-    /// Always equal to the ring's `shared`.
-    shared: Cell<bool>,
 }
 
 impl<T: Entry> Producer<T> {
@@ -199,7 +197,7 @@ impl<T: Entry> Producer<T> {
     /// Moves `head`, or says where it is instead.
     #[inline(always)]
     fn advance(&self, from: u64, to: u64) -> Result<(), u64> {
-        if !self.shared.get() {
+        if self.ring.door.is_alone() {
             self.ring.head.store(to, Relaxed);
             self.head_seen.set(to);
             return Ok(());
@@ -209,10 +207,13 @@ impl<T: Entry> Producer<T> {
         moved.map(drop)
     }
 
+    pub(crate) fn door(&self) -> &Door {
+        &self.ring.door
+    }
+
     /// Admits thieves, or does nothing if they are admitted already. From now on taking an entry costs an exchange.
     pub(crate) fn share(&self) {
-        self.shared.set(true);
-        self.ring.shared.store(true, Release);
+        self.ring.door.open();
     }
 
     /// Turns thieves away: taking an entry becomes a plain store.
@@ -222,8 +223,7 @@ impl<T: Entry> Producer<T> {
     /// No thief is inside: each call of [`Stealer::steal_into`] for this ring happens before this call or after it, and
     /// never at the same time.
     pub(crate) unsafe fn unshare(&self) {
-        self.ring.shared.store(false, Relaxed);
-        self.shared.set(false);
+        self.ring.door.close();
         self.head_seen.set(self.ring.head.load(Acquire));
     }
 
@@ -275,12 +275,16 @@ impl<T: Entry> Clone for Stealer<T> {
 }
 
 impl<T: Entry> Stealer<T> {
+    pub(crate) fn door(&self) -> &Door {
+        &self.ring.door
+    }
+
     /// Takes the older half of what is there (rounded up): the oldest entry is returned, the others are appended to
     /// `home`, the thief's own ring, as far as it has room. An unshared ring gives nothing.
     ///
     /// Each repetition of the loop means that others took all that was copied, so somebody always gets on.
     pub(crate) fn steal_into(&self, home: &Producer<T>) -> Option<T> {
-        if !self.ring.shared.load(Acquire) {
+        if !self.ring.door.is_open() {
             return None;
         }
         let most = home.room() as u64 + 1;
@@ -344,9 +348,14 @@ impl<T: Entry> Stealer<T> {
         tail.saturating_sub(head).min(self.ring.slots.len() as u64) as usize
     }
 
+    /// The position of the oldest entry.
+    pub(crate) fn head_position(&self) -> u64 {
+        self.ring.head.load(Relaxed)
+    }
+
     /// Whether a thief that came now might find something: a sleeper asks this before it sleeps.
     pub(crate) fn has_loot(&self) -> bool {
-        self.ring.shared.load(Acquire) && !self.is_empty()
+        self.ring.door.is_open() && !self.is_empty()
     }
 
     /// The same as `len() == 0`.

@@ -4,6 +4,7 @@
 //! looks at one needs to be told when a worker retires.
 
 use super::counters::Counters;
+use super::hold::Hold;
 use super::injector::Injector;
 use super::lifo;
 use super::park::Parker;
@@ -14,8 +15,8 @@ use super::slab::Cache;
 use crate::drive::time::Lease;
 use crate::fork::{Roster, Spare};
 use ropewalk_core::prim::Lock;
-use ropewalk_core::prim::real::{AtomicPtr, AtomicUsize};
-use ropewalk_core::task::{Header, Runnable};
+use ropewalk_core::prim::real::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use ropewalk_core::task::Runnable;
 
 pub(crate) struct Station {
     pub(crate) index: usize,
@@ -25,8 +26,10 @@ pub(crate) struct Station {
     pub(crate) inbox: Injector<Runnable>,
     pub(crate) parker: Parker,
     pub(crate) counters: Counters,
-    /// The task that runs here now, for those who look: it is compared, never followed.
-    pub(crate) current: AtomicPtr<Header>,
+    /// The task that runs here now, and who comes for the worker if it takes too long.
+    pub(crate) hold: Hold,
+    /// The id of the worker's thread, as the system knows it; 0: unknown.
+    thread: AtomicU32,
     /// Timers first polled here.
     pub(crate) timers: Lease,
     /// Pinned tasks alive and fibres parked here.
@@ -59,7 +62,8 @@ impl Station {
             inbox: Injector::new(),
             parker: Parker::new(),
             counters: Counters::default(),
-            current: AtomicPtr::new(std::ptr::null_mut()),
+            hold: Hold::new(),
+            thread: AtomicU32::new(0),
             timers,
             pinned: AtomicUsize::new(0),
             parked: AtomicUsize::new(0),
@@ -71,6 +75,29 @@ impl Station {
 
     pub(crate) fn status(&self) -> Status {
         self.post.status()
+    }
+
+    /// What is queued here is open to others, although the worker believes that it is alone, if a task holds it.
+    pub(super) fn seize(&self) {
+        if !self.stealer.door().is_open() {
+            self.hold.seize(&[self.stealer.door(), self.lifo.door()]);
+        }
+    }
+
+    /// The calling thread is that of the worker.
+    pub(crate) fn is_mine(&self) {
+        #[cfg(target_os = "linux")]
+        self.thread.store(rustix::thread::gettid().as_raw_nonzero().get() as u32, Relaxed);
+    }
+
+    /// The worker leaves.
+    pub(crate) fn is_nobodys(&self) {
+        self.thread.store(0, Relaxed);
+    }
+
+    /// The thread of the worker, if the system says which it is.
+    pub(super) fn thread(&self) -> Option<u32> {
+        Some(self.thread.load(Relaxed)).filter(|thread| *thread != 0)
     }
 
     /// The new worker takes the owner's ends.

@@ -105,6 +105,7 @@ impl Bell for Pool {
     fn deadline_moved(&self, deadline: u64) {
         if !self.hosted {
             self.seam.deadline_moved(deadline);
+            self.watch_for_others();
         } else if self.seam.is_slept_past(deadline) {
             self.unpark(0);
         }

@@ -22,6 +22,7 @@
 //! * The oldest half that a suspended strand has forked, and nobody has taken, joins the local queue of its worker within `G` polls.
 //! * A strand that is run by the one that joins it ([`Worker::run_at_once`]) belongs to that one's poll, and spends its budget.
 
+mod alarm;
 mod batch;
 mod cores;
 pub(crate) mod crowd;
@@ -45,14 +46,14 @@ pub(crate) use timers::Timers;
 
 use super::fibre::Fibres;
 use super::idle::Searching;
-use super::lifo::Sighting;
+use super::lifo::{self, Sighting};
 use super::linger::Habit;
-use super::next::Next;
 use super::pool::Pool;
 use super::ring;
 use super::slab::Cache;
 use super::spin::SpinCredit;
 use super::station::{Kit, Station};
+use super::watchdog::Watchdog;
 use crate::fork::Spare;
 use crate::strand::StackCache;
 use ropewalk_core::task::{Header, Runnable, TaskId};
@@ -74,8 +75,9 @@ const IDS: u64 = 1024;
 pub(crate) struct Worker {
     pub(crate) pool: Arc<Pool>,
     pub(crate) station: Arc<Station>,
+    watchdog: Arc<Watchdog>,
     ring: ring::Producer<Runnable>,
-    next: Next<Runnable>,
+    next: lifo::Owner<Runnable>,
     /// The task that ran last, wants to run again, and is all there is here: no reason to show it to thieves. It is put
     /// there at the end of a turn of the loop and taken at the beginning of the next.
     again: Cell<Option<Runnable>>,
@@ -91,8 +93,10 @@ pub(crate) struct Worker {
     /// The same, while a look at the timers comes in between; zero: none does.
     put_off: Cell<u32>,
     streak: Cell<u32>,
-    /// A woken task goes to the LIFO slot.
+    /// A woken task goes to the LIFO slot, and that is all (`mind_slot`).
     slot_open: Cell<bool>,
+    /// The watchdog may sleep: it is called when something begins to wait here.
+    uncalled: Cell<bool>,
     batch: Batch,
     random: Cell<u64>,
     ids: Cell<(u64, u64)>,
@@ -142,14 +146,16 @@ impl Worker {
             put_off: Cell::new(0),
             epoch: Cell::new(pool.epoch().wrapping_sub(1)),
             stays: Cell::new(0),
+            watchdog: pool.runtime.watchdog.clone(),
             ring,
-            next: Next::new(lifo),
+            next: lifo,
             again: Cell::new(None),
             local: UnsafeCell::default(),
             cache: UnsafeCell::new(cache),
             forks: RefCell::new(forks),
             streak: Cell::new(0),
-            slot_open: Cell::new(pool.config.lifo_slot),
+            slot_open: Cell::new(false),
+            uncalled: Cell::new(true),
             batch: Batch::default(),
             random: Cell::new(pool.config.random(station.index as u64)),
             ids: Cell::new((0, 0)),
@@ -231,7 +237,11 @@ impl Worker {
         self.again.take().into_iter().for_each(|task| self.push_ring(task));
         self.look_around(false);
         self.queue_own_half();
-        self.fetch_outside()
+        let outside = self.fetch_outside();
+        if self.uncalled.get() && (outside.is_some() && self.has_own() || self.has_backlog()) {
+            self.something_waits();
+        }
+        outside
     }
 
     /// Nothing is left of one's own.
@@ -246,6 +256,7 @@ impl Worker {
 
     #[inline]
     fn own(&self) -> Option<Runnable> {
+        debug_assert!(self.may_take());
         if let Some(task) = self.again.take() {
             return Some(task);
         }
@@ -275,6 +286,9 @@ impl Worker {
     fn fetch_outside(&self) -> Option<Runnable> {
         while let Some(task) = self.station.inbox.pop() {
             self.push_pinned(task);
+        }
+        if self.uncalled.get() && self.has_backlog() {
+            self.something_waits();
         }
         if self.retiring.get() {
             return self.pop_pinned();
@@ -327,7 +341,7 @@ impl Worker {
     }
 
     /// Whether others rely on this worker's search.
-    fn is_searching(&self) -> bool {
+    pub(super) fn is_searching(&self) -> bool {
         let searching = self.searching.take();
         let is = searching.is_some();
         self.searching.set(searching);
@@ -337,7 +351,7 @@ impl Worker {
     /// Whether a search might find something. A look costs less than the search: what it reads is not written while nobody
     /// has anything.
     fn may_rob(&self) -> bool {
-        let has_any = |(peer, _): &(Arc<Station>, Sighting)| peer.stealer.has_loot() || !peer.lifo.is_empty();
+        let has_any = |(peer, _): &(Arc<Station>, Sighting)| peer.stealer.has_loot() || peer.lifo.has_loot();
         let peers = self.peers.borrow();
         let all_sleep = self.pool.idle.counters().sleeping() >= peers.len(); // who sleeps has nothing
         !self.pool.injector.is_empty() || !all_sleep && peers.iter().any(has_any) || self.any_half()
@@ -352,6 +366,9 @@ impl Worker {
             if let Some(task) = victim.stealer.steal_into(&self.ring) {
                 self.station.counters.steals.bump();
                 self.note_theft(victim);
+                if !self.ring.is_empty() {
+                    self.something_waits();
+                }
                 return Some(task);
             }
             if !lifo_too {

@@ -80,7 +80,10 @@ pub const KINDS: [RuntimeKind; 6] = [
 impl RuntimeKind {
     pub fn builder(self) -> Builder {
         match self {
-            RuntimeKind::Threads(count) => Runtime::builder().worker_threads(count),
+            // Nobody stands in: tests hold workers to keep others from running there.
+            RuntimeKind::Threads(count) => {
+                Runtime::builder().worker_threads(count).rescue_threshold(Duration::ZERO)
+            }
             RuntimeKind::Caller => Runtime::builder().worker_threads(0),
             RuntimeKind::Hosted(count) => Runtime::builder().hosted_workers(count),
         }

@@ -11,9 +11,9 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::ThreadId;
 use std::time::Duration;
 
-/// A runtime with one worker, and a pool of `workers` beside it.
+/// A runtime with one worker, and a pool of `workers` beside it. Nobody stands in for them: workers are counted here.
 fn with_pool(workers: usize) -> (Runtime, Pool) {
-    let runtime = Runtime::builder().worker_threads(1).build().unwrap();
+    let runtime = Runtime::builder().worker_threads(1).rescue_threshold(Duration::ZERO).build().unwrap();
     let pool = Pool::builder().name("other").workers(workers).build(&runtime.handle()).unwrap();
     (runtime, pool)
 }
@@ -193,7 +193,7 @@ fn the_answer_of_resize_may_be_dropped() {
 
 #[test]
 fn the_main_pool_can_be_resized_too() {
-    let runtime = Runtime::builder().worker_threads(2).build().unwrap();
+    let runtime = Runtime::builder().worker_threads(2).rescue_threshold(Duration::ZERO).build().unwrap();
     let main = runtime.pool("main").unwrap();
     runtime.block_on(main.resize(4).unwrap());
     assert_eq!(on_each_worker(&main, 4, || ()).len(), 4);
@@ -208,6 +208,7 @@ fn threads_come_and_go_in_pairs() {
     let (start, stop) = (started.clone(), stopped.clone());
     let runtime = Runtime::builder()
         .worker_threads(2)
+        .rescue_threshold(Duration::ZERO)
         .on_thread_start(move || _ = start.fetch_add(1, SeqCst))
         .on_thread_stop(move || _ = stop.fetch_add(1, SeqCst))
         .build()

@@ -3,7 +3,7 @@ use super::*;
 use ropewalk_core::prim::Ordering::SeqCst;
 use ropewalk_core::prim::real;
 use ropewalk_core::prim::thread::{self, JoinHandle};
-use ropewalk_core::prim::{fence, model};
+use ropewalk_core::prim::{AtomicBool, fence, model};
 
 fn shared_ring(capacity: usize) -> (Producer<Token>, Stealer<Token>) {
     let (owner, stealer) = ring(capacity);
@@ -197,17 +197,17 @@ fn model_thief_of_a_thief() {
 }
 
 // mutation: thief-comes-in-unasked
-// - in crates/ropewalk/src/sched/ring.rs: `if !self.ring.shared.load(Acquire) {`
+// - in crates/ropewalk/src/sched/ring.rs: `if !self.ring.door.is_open() {`
 // + `if false {`
 // mutation: share-is-raised-relaxed
-// - in crates/ropewalk/src/sched/ring.rs: `self.ring.shared.store(true, Release);`
-// + `self.ring.shared.store(true, Relaxed);`
+// - in crates/ropewalk/src/sched/door.rs: `self.open.store(true, Release); // what was done alone is seen`
+// + `self.open.store(true, Relaxed);`
 // mutation: share-is-read-relaxed
-// - in crates/ropewalk/src/sched/ring.rs: `if !self.ring.shared.load(Acquire) {`
-// + `if !self.ring.shared.load(Relaxed) {`
+// - in crates/ropewalk/src/sched/door.rs: `self.open.load(Acquire)`
+// + `self.open.load(Relaxed)`
 // mutation: owner-goes-on-as-if-alone
-// - in crates/ropewalk/src/sched/ring.rs: `self.shared.set(true);`
-// + `self.shared.set(false);`
+// - in crates/ropewalk/src/sched/door.rs: `self.alone.store(false, Relaxed); // before anybody comes`
+// + ``
 #[test]
 fn model_share_against_a_thief() {
     model(|| {

@@ -30,6 +30,11 @@ impl Batch {
         self.homes.borrow_mut().reserve(workers);
     }
 
+    /// What is woken now is part of it.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.get()
+    }
+
     /// One goes to the ring. True: others will be told of it.
     #[inline]
     pub(super) fn counts(&self) -> bool {
@@ -42,13 +47,13 @@ impl Worker {
     /// Whom `wake` wakes (it says how many) goes to the ring in order, and stays there, or is sent home.
     pub(super) fn in_one_batch(&self, wake: impl FnOnce() -> usize) -> usize {
         let batch = &self.batch;
-        let opened = self.slot_open.replace(false);
         batch.open.set(true);
+        self.slot_open.set(false);
         batch.shared.set(0);
         let woken = wake();
         self.stays.set(self.ring.tail_position());
         batch.open.set(false);
-        self.slot_open.set(opened);
+        self.mind_slot();
         let relayed = !batch.homes.borrow().is_empty() && !self.has_own();
         batch.relayed.set(relayed.then(|| self.station.counters.polls.get()));
         batch.homes.borrow_mut().drain(..).for_each(|home| self.pool.call(usize::from(home)));
@@ -56,6 +61,9 @@ impl Worker {
         let own = usize::from(self.with_local(|local| local.is_empty()));
         if batch.shared.get() > own {
             self.notify_others();
+        }
+        if self.uncalled.get() && self.has_backlog() {
+            self.something_waits();
         }
         woken
     }

@@ -199,6 +199,7 @@ impl Worker {
         let longest = if runnable().is_some() { LONGEST } else { BLIND };
         let took = Stay::after(aside.last_stay(), now, longest);
         self.stay_away(now + took, nap(took));
+        self.is_back();
         aside.come_back(self.index());
         aside.note_stay(Stay { took, until: Instant::now() });
         self.look_next();

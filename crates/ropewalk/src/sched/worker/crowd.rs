@@ -268,6 +268,7 @@ impl Worker {
         self.station.counters.asides.bump();
         self.pool.aside.be_on_call(self.index());
         self.station.parker.doze(at_most);
+        self.is_back();
         self.pool.aside.on_call_no_more(self.index());
         self.pool.aside.come_back(self.index());
         let back = Milestone::now(&self.pool);

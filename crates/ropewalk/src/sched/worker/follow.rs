@@ -1,7 +1,8 @@
 //! How a worker follows its pool: peers that come and go, retiring, closing.
 
+use super::super::barrier;
+use super::super::door::keep_company;
 use super::super::lifo::Sighting;
-use super::super::next::keep_company;
 use super::super::pool::Phase;
 use super::super::station::{Kit, Status};
 use super::Worker;
@@ -38,6 +39,7 @@ impl Worker {
             Status::Active => self.retiring.set(false),
             _ => {}
         }
+        self.mind_slot();
         let closing = self.pool.phase() != Phase::Open;
         if closing && !self.closing.replace(true) {
             self.pool.acknowledge_closing();
@@ -56,8 +58,9 @@ impl Worker {
         let grew = others.len() > self.peers.borrow().len();
         self.alone.set(others.is_empty());
         self.batch.reserve(self.pool.stations().count());
-        // SAFETY: thieves are workers of this pool, and under the census lock (P1) there is no other.
-        unsafe { keep_company(&self.ring, &self.next, others.is_empty()) };
+        let alone = others.is_empty() && (!self.pool.may_be_rescued() || barrier::is_to_be_had());
+        // SAFETY: thieves are workers of this pool, and under the census lock (P1) there is no other; and who comes for a stuck worker asks first (`seize`).
+        unsafe { keep_company(&self.ring, &self.next, alone) };
         *self.peers.borrow_mut() = others.into_iter().map(|other| (other, Sighting::default())).collect();
         drop(_census);
         if grew && !self.ring.is_empty() {
@@ -71,7 +74,8 @@ impl Worker {
             self.end_search(searching);
         }
         let mut tasks = self.pool.spill.lock(); // it has room for all of them
-        tasks.extend(std::iter::from_fn(|| self.ring.pop()).chain(self.next.take()).chain(self.again.take()));
+        let own = || std::iter::from_fn(|| self.ring.pop()).chain(self.next.take()).chain(self.again.take());
+        self.unheld(|| tasks.extend(own()));
         self.pool.inject_spilt(tasks);
     }
 
@@ -93,7 +97,7 @@ impl Worker {
         let Worker { station, ring, next, cache, forks, pool, .. } = self;
         let mut cache = cache.into_inner();
         cache.return_all(&pool.depot);
-        station.return_kit(Kit { ring, lifo: next.into_shared(), cache, forks: forks.into_inner() });
+        station.return_kit(Kit { ring, lifo: next, cache, forks: forks.into_inner() });
     }
 
     pub(crate) fn note_parked(&self, by: isize) {

@@ -2,7 +2,8 @@
 //!
 //! The load of a worker is what is pinned to it, and what is on its way to it; the parent of the strand that is placed does not
 //! count. A strand starts where it is found, for there it is warm and nobody is woken for it, unless another worker has less: a
-//! parent that waits for its only child keeps it beside itself, and many children of one parent are spread evenly.
+//! parent that waits for its only child keeps it beside itself, and many children of one parent are spread evenly. None is sent to a
+//! worker that is stuck, and what was sent there comes back (`../watchdog.rs`).
 //!
 //! * **PL1** Nothing is sent to where nobody is: see `../post.rs`.
 //! * **PL2** Loads grow under the pool's lock for that (`placing`), if there is a choice: two that place at once do not choose the
@@ -65,7 +66,7 @@ impl Worker {
     /// The worker that has so few that a strand should rather start there. It is counted there already (PL2).
     fn better_place(&self, strand: &Stranded) -> Option<&Station> {
         let others = self.pool.stations().filter(|other| other.index != self.index());
-        let others = others.filter(|other| other.status() == Status::Active);
+        let others = others.filter(|other| other.status() == Status::Active && !other.hold.is_stuck());
         let sleeps = |other: &Station| other.parker.state() != WorkerState::Busy;
         let least = others.min_by_key(|other| (other.load_beside(strand), sleeps(other), other.index))?;
         if least.load_beside(strand) >= self.station.load_beside(strand) {
@@ -76,20 +77,34 @@ impl Worker {
 }
 
 impl Pool {
-    /// There is no worker to be had for `station`, and it is not active any more: what was sent there starts elsewhere.
+    /// There is no worker to be had for `station`, or a task holds it: strands that were sent there start elsewhere.
     pub(in super::super) fn send_back(&self, station: &Station) {
-        let placing = self.placing.lock(); // PL2: what is coming is in the inbox, and where nobody was there is nothing else
+        if station.post.coming() == 0 {
+            return;
+        }
+        let placing = self.placing.lock(); // PL2: what is coming is in the inbox
         let sent: Vec<Runnable> = std::iter::from_fn(|| station.inbox.pop()).collect();
-        for task in &sent {
-            // SAFETY: a task that can run is alive.
-            let kind = unsafe { Header::kind(task.as_raw()) };
-            assert_eq!(kind, Stranded::KIND, "only strands are sent to where nobody was yet");
+        let (back, mut stay): (Vec<_>, Vec<_>) = sent.into_iter().partition(is_to_start);
+        for task in &back {
             // SAFETY: as in `place`.
             unsafe { Header::extra::<Tasks<Stranded, false>>(task.as_raw()).as_ref() }.call_back();
             station.post.arrived();
         }
         drop(placing);
-        sent.into_iter().for_each(|task| self.inject(task));
+        back.into_iter().for_each(|task| self.inject(task));
+        if !stay.is_empty() {
+            station.inbox.push_batch(&mut stay);
+            self.call(station.index);
+        }
+    }
+}
+
+/// Whether it is a strand that has not started.
+fn is_to_start(task: &Runnable) -> bool {
+    // SAFETY: a task that can run is alive; and as in `place`.
+    unsafe {
+        Header::kind(task.as_raw()) == Stranded::KIND
+            && !Header::extra::<Tasks<Stranded, false>>(task.as_raw()).as_ref().is_adopted()
     }
 }
 

@@ -10,27 +10,42 @@ impl Worker {
     /// A task woken or spawned on this worker: it runs next, because what it needs is still warm.
     #[inline]
     pub(crate) fn push_woken(&self, task: Runnable) {
+        if !self.slot_open.get() {
+            return self.push_aside(task);
+        }
+        // Alone in the slot it is this worker's next task: no reason to wake anybody for it.
+        if let Err(task) = self.next.fill(task) {
+            self.unheld(|| self.next.put(task)).into_iter().for_each(|older| self.push_ring(older));
+            self.notify_others();
+        }
+    }
+
+    /// A woken task while the slot is not simply open.
+    fn push_aside(&self, task: Runnable) {
         if self.retiring.get() {
             return self.pool.inject(task);
         }
-        if !self.slot_open.get() {
-            self.push_ring(task);
-            if !self.batch.counts() {
-                self.notify_others();
-            }
-            return;
+        if !self.batch.is_open() && self.call_watchdog() {
+            return self.push_woken(task); // that was all
         }
-        // Alone in the slot it is this worker's next task: no reason to wake anybody for it.
-        if let Some(older) = self.next.put(task) {
-            self.push_ring(older);
+        self.push_ring(task);
+        if !self.batch.counts() {
             self.notify_others();
         }
+    }
+
+    /// A pinned task of this worker was woken.
+    #[inline]
+    pub(crate) fn push_woken_pinned(&self, task: Runnable) {
+        self.push_pinned(task);
+        self.something_waits();
     }
 
     /// A task that ran just now and wants to run again: behind everything, the one in the slot included. The number of
     /// runnable tasks did not change, so nobody needs to be woken, unless nobody was woken yet for the one in the slot.
     #[inline]
     pub(super) fn push_back(&self, task: Runnable, kind: Kind) {
+        debug_assert!(self.may_take());
         let task = match kind {
             Kind::Free => match self.keep_pair(task) {
                 Ok(()) => return,
@@ -93,7 +108,7 @@ impl Worker {
     fn move_out(&self, keep: usize, task: Option<Runnable>) {
         let mut tasks = self.pool.spill.lock();
         let head = self.ring.head_position();
-        while self.ring.take_half(&mut tasks) > 0 {}
+        self.unheld(|| while self.ring.take_half(&mut tasks) > 0 {});
         let (kept, tail) = (keep.min(tasks.len()), self.ring.tail_position());
         self.ring.fill(&mut tasks.drain(..kept));
         // Who came behind so many in the ring stays behind as many, at most: nobody gets more before it.
@@ -124,7 +139,7 @@ impl Worker {
     /// User code is about to hold the thread: what is queued here becomes everybody's.
     pub(crate) fn hold(&self) {
         self.station.counters.held.bump();
-        if let Some(next) = self.next.take() {
+        if let Some(next) = self.unheld(|| self.next.take()) {
             self.push_ring(next);
         }
         if !self.ring.is_empty() {
@@ -134,6 +149,7 @@ impl Worker {
 
     #[inline]
     pub(super) fn notify_others(&self) {
+        self.something_waits();
         if !self.alone.get() {
             self.pool.notify();
         } else if self.epoch.get() != self.pool.epoch() {

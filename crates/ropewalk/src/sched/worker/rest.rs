@@ -34,6 +34,7 @@ impl Worker {
         } else if self.retiring.get() {
             if self.station.inbox.is_empty() {
                 self.between_hooks(|| self.park());
+                self.get_up();
             }
         } else if !self.spin() {
             self.sleep();
@@ -86,6 +87,7 @@ impl Worker {
                 sleep();
                 debug_assert!(self.ring.is_empty(), "nothing is pushed in one's sleep");
                 self.searching.set(idle.leave_sleep(sleeping).searching());
+                self.get_up();
             }
         }
     }

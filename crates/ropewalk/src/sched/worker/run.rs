@@ -73,23 +73,48 @@ impl Worker {
         if alone || budget::left() < budget::OPERATION || !parent.may_stand_by() {
             return;
         }
-        let next = self.next.take_if(child.cast());
-        let Some((task, kind)) = next.and_then(|task| self.settle(task)) else { return };
+        if !self.next.is(child.cast()) {
+            return;
+        }
+        let current = self.frame.current.get();
+        self.station.hold.set(null_mut()); // HO1; the child comes next
+        let next = self.next.take();
+        let Some((task, kind)) = next.and_then(|task| self.settle(task)) else {
+            return self.set_current(current);
+        };
         parent.open_up();
         self.station.counters.polls.bump();
         self.station.counters.lifo_hits.bump();
-        let current = self.frame.current.get();
         self.set_current(Some(child));
         let ran = parent.stand_by(|| task.run_with(&self.frame.yielded));
-        self.set_current(current);
+        self.set_current(None); // HO1, as in `run`
         self.sort(ran, kind);
+        self.set_current(current);
     }
 
     /// What runs here from now on, also for those who look from outside.
     #[inline]
     pub(crate) fn set_current(&self, task: Option<NonNull<Header>>) {
         self.frame.current.set(task);
-        self.station.current.store(task.map_or(null_mut(), NonNull::as_ptr), Ordering::Relaxed);
+        self.station.hold.set(task.map_or(null_mut(), NonNull::as_ptr));
+    }
+
+    /// Takes something from this worker's queues in the middle of a poll (HO1).
+    #[inline]
+    pub(super) fn unheld<R>(&self, take: impl FnOnce() -> R) -> R {
+        if !self.next.door().is_alone() && !self.ring.door().is_alone() {
+            return take(); // by exchanges: each door was seen open, and stays so
+        }
+        let hold = &self.station.hold;
+        hold.set(null_mut());
+        let taken = take();
+        hold.set(self.frame.current.get().map_or(null_mut(), NonNull::as_ptr));
+        taken
+    }
+
+    /// Whether something may be taken from this worker's queues now (HO1).
+    pub(super) fn may_take(&self) -> bool {
+        self.station.hold.current().is_null() || !self.next.door().is_alone() && !self.ring.door().is_alone()
     }
 
     /// What kind of pinned task it is. A strand that starts stays here from now on, or goes where fewer are.

@@ -19,10 +19,12 @@ pub(crate) struct SignalStack {
 }
 
 /// Sees to it that this thread has a stack for signals. To be called before it runs strands; one system call if there is one.
+/// (For traces std's is too small: walking a stack takes some kilobytes.)
 /// Without memory for it, an overflow is a bare SIGSEGV.
 #[must_use = "the stack is taken away again when this is dropped"]
 pub(crate) fn prepare_thread() -> SignalStack {
-    let ours = if is_there() { None } else { Stack::new(SIZE).ok().filter(use_for_signals) };
+    let suffices = is_there() && !cfg!(feature = "backtraces");
+    let ours = if suffices { None } else { Stack::new(SIZE).ok().filter(use_for_signals) };
     SignalStack { ours, not_send: PhantomData }
 }
 

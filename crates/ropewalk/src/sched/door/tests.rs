@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 struct Owner {
     ring: Producer<Token>,
-    next: Next<Token>,
+    next: lifo::Owner<Token>,
     ledger: Arc<Ledger>,
     /// How many others are manned.
     census: Arc<Lock<usize>>,
@@ -31,7 +31,7 @@ fn worker(tokens: usize) -> (Owner, Station) {
     let (slot, thief) = lifo::slot();
     let (ledger, census) = (Ledger::new(tokens), Arc::new(Lock::new(0)));
     let station = Station { ring: stealer, slot: thief, ledger: ledger.clone(), census: census.clone() };
-    (Owner { ring: producer, next: Next::new(slot), ledger, census }, station)
+    (Owner { ring: producer, next: slot, ledger, census }, station)
 }
 
 impl Owner {
@@ -79,11 +79,11 @@ impl Station {
 
 /// A thief comes while the owner is alone: until the owner has met it, it gets nothing.
 // mutation: queues-closed-while-others-are-there
-// - in crates/ropewalk/src/sched/next.rs: `if alone {`
+// - in crates/ropewalk/src/sched/door.rs: `if alone {`
 // + `if !alone {`
 // mutation: opened-to-others-and-used-as-if-alone
-// - in crates/ropewalk/src/sched/ring.rs: `self.shared.set(true);`
-// + `self.shared.set(false);`
+// - in crates/ropewalk/src/sched/door.rs: `self.alone.store(false, Relaxed); // before anybody comes`
+// + ``
 #[test]
 fn model_a_thief_arrives_and_leaves() {
     model(|| {
@@ -104,11 +104,11 @@ fn model_a_thief_arrives_and_leaves() {
 
 /// The thief leaves, the owner is alone again, and another one comes.
 // mutation: ring-not-closed-to-the-next-thief
-// - in crates/ropewalk/src/sched/ring.rs: `self.ring.shared.store(false, Relaxed);`
-// + `let _ = &self.ring.shared;`
+// - in crates/ropewalk/src/sched/door.rs: `self.open.store(false, Relaxed);`
+// + ``
 // mutation: owner-alone-again-does-not-look-where-the-head-is
-// - in crates/ropewalk/src/sched/ring.rs: `self.shared.set(false);`
-// + `self.shared.set(false); if self.capacity() > 0 { return; }`
+// - in crates/ropewalk/src/sched/ring.rs: `self.ring.door.close();`
+// + `self.ring.door.close(); if self.capacity() > 0 { return; }`
 #[test]
 fn model_the_last_thief_leaves_and_another_comes() {
     model(|| {
@@ -147,5 +147,5 @@ fn what_is_next_moves_with_the_company() {
     *station.census.lock() = 0;
     owner.meet_peers();
     assert_eq!(owner.next.take().map(|entry| owner.ledger.redeem(entry)), Some(2));
-    assert!(owner.next.into_shared().is_empty());
+    assert!(owner.next.is_empty());
 }

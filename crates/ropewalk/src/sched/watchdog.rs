@@ -1,0 +1,256 @@
+//! One thread that looks, twice in a [`preempt_threshold`](crate::Builder::preempt_threshold), how long each worker is in the same poll.
+//!
+//! | it lasts longer than | then |
+//! |---|---|
+//! | `preempt_threshold` | the worker is asked to yield (`hold.rs`): `preempt_point` does |
+//! | `rescue_threshold`, and something waits behind it | a stand-in comes |
+//! | five times that | it is reported, once |
+//!
+//! A thread that could run, but has hardly got a core, is not stuck.
+//!
+//! A stand-in is one more worker of the pool, at a station of its own. It needs no protocol to take over what the stuck one has: thieves
+//! take what is in its ring, and in its LIFO slot if the owner makes no progress; whoever has the driver sees to everybody's timers. (If the
+//! stuck one believes that it is alone, its queues are opened: `hold.rs`.)
+//! While there are stand-ins, who leaves the driver sends somebody else there (`worker/alarm.rs`): it may be for a hog.
+//! There are as many stand-ins as workers were stuck. They stay until nobody was held for so long for a while: who burnt once does so again.
+//! Then they retire, as workers do when a pool shrinks.
+//!
+//! # When it sleeps
+//!
+//! Some time after the last worker has gone to sleep, it sleeps until it is called. It is called when something begins to wait: a task in
+//! a slot or queue of a worker, and nobody to take it at once; or timers and sockets, and nobody asleep who would see to them.
+//!
+//! ```text
+//! watchdog                                   worker
+//!   1. asleep = true                           1. wakes up: its parker says so; then something waits
+//!   2. SeqCst fence        <- barrier          2. SeqCst fence        <- barrier
+//!   3. nobody is awake? sleep                  3. asleep? wake it
+//! ```
+//!
+//! If the watchdog's barrier is first, the worker sees in 3 that it sleeps, however much later that is. If it is second, the watchdog sees
+//! in 3 that the worker is awake.
+
+mod look;
+mod stall;
+mod thread;
+#[cfg(all(feature = "backtraces", target_os = "linux"))]
+mod trace;
+
+use super::park::{ThreadParker, WorkerState};
+use super::station::{Station, Status};
+use crate::runtime::Shared;
+use look::Look;
+use ropewalk_core::prim::Ordering::*;
+use ropewalk_core::prim::{AtomicBool, fence};
+use std::io;
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long nobody must have done anything before it sleeps until it is called.
+const QUIET: Duration = Duration::from_millis(16);
+/// Until then it looks less often while it finds nobody awake: after one tick, two, four, four.
+const RARELY: u32 = 2;
+const STACK: usize = 256 * 1024;
+
+/// What everybody sees of it.
+#[derive(Debug)]
+pub(crate) struct Watchdog {
+    /// It sleeps until it is called, or has not begun.
+    asleep: AtomicBool,
+    over: AtomicBool,
+    parker: ThreadParker,
+}
+
+impl Watchdog {
+    /// With `on`, somebody is going to [`watch`].
+    pub(crate) fn new(on: bool) -> Arc<Self> {
+        Arc::new(Self {
+            asleep: AtomicBool::new(on),
+            over: AtomicBool::new(false),
+            parker: ThreadParker::new(),
+        })
+    }
+
+    /// Something waits at a worker that has woken up since it last called: those who look see that it has.
+    pub(crate) fn call_after_sleep(&self) {
+        fence(SeqCst); // barrier of the worker
+        self.call();
+    }
+
+    /// Something waits. Called after a SeqCst fence, or by a worker that has called since it woke up.
+    #[inline(always)]
+    pub(crate) fn call(&self) {
+        if self.asleep.load(Relaxed) {
+            self.wake();
+        }
+    }
+
+    #[cold]
+    fn wake(&self) {
+        if self.asleep.swap(false, AcqRel) {
+            self.parker.unpark();
+        }
+    }
+
+    /// The poll that runs here wants to be seen to now.
+    pub(crate) fn hurry(&self) {
+        self.asleep.store(false, Relaxed);
+        self.parker.unpark();
+    }
+
+    /// The runtime goes down: the thread ends.
+    pub(crate) fn end(&self) {
+        self.over.store(true, Release);
+        self.parker.unpark();
+    }
+
+    /// From now on it is to be called. False: somebody is awake, and might not have seen that.
+    fn lie_down(&self, anybody_awake: impl FnOnce() -> bool) -> bool {
+        self.asleep.store(true, Relaxed);
+        fence(SeqCst); // barrier of the watchdog
+        let may_sleep = !anybody_awake();
+        if !may_sleep {
+            self.asleep.store(false, Relaxed);
+        }
+        may_sleep
+    }
+
+    /// Sleeps until it is called.
+    fn sleep(&self) {
+        while self.asleep.load(Acquire) && !self.over.load(Acquire) {
+            self.parker.park(None);
+        }
+    }
+}
+
+/// Starts the thread.
+pub(crate) fn start(runtime: &Arc<Shared>) -> io::Result<JoinHandle<()>> {
+    let (watchdog, runtime) = (runtime.watchdog.clone(), Arc::downgrade(runtime));
+    let name = "ropewalk-watch".to_owned();
+    std::thread::Builder::new().name(name).stack_size(STACK).spawn(move || watch(&watchdog, &runtime))
+}
+
+fn watch(watchdog: &Watchdog, runtime: &Weak<Shared>) {
+    crate::drive::time::sleep_precisely();
+    thread::be_prompt(); // and so are those whom it sends
+    let (mut looks, mut calm): (Vec<Look>, _) = (Vec::new(), Calm::new());
+    watchdog.sleep();
+    while !watchdog.over.load(Acquire) {
+        let Some(runtime) = runtime.upgrade() else { return };
+        let pools: Vec<_> = runtime.pools().into_iter().filter(|pool| !pool.hosted).collect();
+        let (tick, now) = (runtime.config.tick(), Instant::now());
+        looks.retain(|look| pools.iter().any(|pool| look.is_of(pool)));
+        for pool in &pools {
+            if !looks.iter().any(|look| look.is_of(pool)) {
+                looks.push(Look::new(pool, now));
+            }
+        }
+        for look in &mut looks {
+            let of_this = pools.iter().find(|pool| look.is_of(pool));
+            of_this.into_iter().for_each(|pool| look.look(pool, now));
+        }
+        let stations = || pools.iter().flat_map(|pool| pool.stations());
+        let anybody_awake = || stations().any(|station| is_busy(station));
+        let polls = stations().map(|station| station.counters.polls.get()).sum();
+        calm.see(anybody_awake(), polls, now);
+        let is_over = calm.is_quiet(now) && looks.iter().all(|look| !look.has_stand_ins());
+        let may_sleep = is_over && watchdog.lie_down(anybody_awake);
+        drop((pools, runtime)); // nothing is kept alive by who sleeps
+        if may_sleep {
+            watchdog.sleep();
+            calm = Calm::new();
+        } else {
+            watchdog.parker.park(Some(tick.saturating_mul(calm.ticks())));
+        }
+    }
+}
+
+fn is_busy(station: &Station) -> bool {
+    station.status() != Status::Vacant && station.parker.state() == WorkerState::Busy
+}
+
+/// For how long nobody does anything.
+struct Calm {
+    polls: u64,
+    since: Instant,
+    /// How often in a row nobody was awake.
+    looks: u32,
+}
+
+impl Calm {
+    fn new() -> Self {
+        Self { polls: 0, since: Instant::now(), looks: 0 }
+    }
+
+    fn see(&mut self, anybody_awake: bool, polls: u64, now: Instant) {
+        self.looks = if anybody_awake { 0 } else { self.looks + 1 };
+        if anybody_awake || polls != self.polls {
+            (self.polls, self.since) = (polls, now);
+        }
+    }
+
+    fn is_quiet(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.since) >= QUIET
+    }
+
+    /// After how many ticks to look again.
+    fn ticks(&self) -> u32 {
+        1 << self.looks.saturating_sub(1).min(RARELY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ropewalk_core::prim;
+
+    #[cfg(not(any(loom, shuttle)))]
+    #[test]
+    fn it_looks_less_often_while_nobody_is_awake_and_then_no_more() {
+        let (mut calm, start) = (Calm::new(), Instant::now() + Duration::from_secs(1));
+        let after = |millis| start + Duration::from_millis(millis);
+        calm.see(true, 5, start);
+        assert_eq!((calm.ticks(), calm.is_quiet(start)), (1, false));
+        let mut ticks = |at, polls| {
+            calm.see(false, polls, after(at));
+            (calm.ticks(), calm.is_quiet(after(at)))
+        };
+        assert_eq!([ticks(1, 5), ticks(2, 5), ticks(4, 5)], [(1, false), (2, false), (4, false)]);
+        assert_eq!([ticks(8, 5), ticks(12, 6)], [(4, false), (4, false)]);
+        assert_eq!([ticks(27, 6), ticks(28, 6)], [(4, false), (4, true)], "something ran at 12");
+        calm.see(true, 6, after(29));
+        assert_eq!((calm.ticks(), calm.is_quiet(after(29))), (1, false));
+    }
+
+    /// A worker wakes up, and finds that something waits, while the watchdog goes to sleep: it does not sleep through that.
+    // mutation: the-watchdog-lies-down-without-barrier
+    // - in crates/ropewalk/src/sched/watchdog.rs: `fence(SeqCst); // barrier of the watchdog`
+    // + ``
+    // mutation: a-worker-gets-up-without-barrier
+    // - in crates/ropewalk/src/sched/watchdog.rs: `fence(SeqCst); // barrier of the worker`
+    // + ``
+    // mutation: the-watchdog-does-not-look-again
+    // - in crates/ropewalk/src/sched/watchdog.rs: `let may_sleep = !anybody_awake();`
+    // + `let may_sleep = true;`
+    // mutation: the-watchdog-is-not-unparked
+    // - in crates/ropewalk/src/sched/watchdog.rs: `if self.asleep.swap(false, AcqRel) {`
+    // + `if self.asleep.swap(false, AcqRel) && false {`
+    #[test]
+    fn model_a_worker_gets_up_while_the_watchdog_lies_down() {
+        prim::model(|| {
+            let shared = Arc::new((Watchdog::new(false), AtomicBool::new(false)));
+            let there = shared.clone();
+            let worker = prim::thread::spawn(move || {
+                let (watchdog, awake) = &*there;
+                awake.store(true, Relaxed);
+                watchdog.call_after_sleep();
+            });
+            let (watchdog, awake) = &*shared;
+            if watchdog.lie_down(|| awake.load(Relaxed)) {
+                watchdog.sleep(); // a model that sleeps for ever has failed
+            }
+            worker.join().unwrap();
+        });
+    }
+}

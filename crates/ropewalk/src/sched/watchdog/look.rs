@@ -1,0 +1,311 @@
+//! What the watchdog sees of a pool, from one look to the next.
+
+use super::super::pool::Pool;
+use super::super::station::Station;
+use super::stall::{self, Reports, Stall};
+use super::{is_busy, thread};
+use crate::inspect::TaskInfo;
+use crate::metrics::LongPoll;
+use crate::runtime::{complain, hire};
+use ropewalk_core::prim::real::Ordering::Relaxed;
+use std::collections::VecDeque;
+use std::panic::Location;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long stand-ins stay after somebody was last held for too long.
+const STAY: Duration = Duration::from_secs(1);
+/// A poll that takes so many times as long as others may have to wait is reported; before that somebody comes, and no words are made.
+const WORTH_A_WORD: u32 = 5;
+/// Of so many hogs it is known that they were reported.
+const KNOWN: usize = 64;
+/// So long after a task another one that was spawned at the same place is not reported.
+const SAME_PLACE: Duration = Duration::from_secs(1);
+
+pub(super) struct Look {
+    pool: *const Pool,
+    workers: Vec<Seen>,
+    /// The thread of each worker whose slices were shortened.
+    threads: Vec<Option<u32>>,
+    stand_ins: usize,
+    looked: Option<Instant>,
+    /// When somebody was last held for too long.
+    last_held: Instant,
+    /// Tasks that were reported: where they are in memory, and where and when.
+    known: VecDeque<(usize, &'static Location<'static>, Instant)>,
+    /// The longest poll: which task it is of, and its number there.
+    longest: (usize, u64),
+    reports: Reports,
+}
+
+/// What was seen of a worker.
+#[derive(Clone, Copy)]
+struct Seen {
+    polls: u64,
+    /// Since when it is in that poll, about: since the look before the one that found it there. `None`: it is in none.
+    since: Option<Instant>,
+    /// What its thread had spent of the processor's time when it was first suspected.
+    spent: Option<Duration>,
+    /// Somebody was sent for it.
+    is_rescued: bool,
+    /// How many tasks were behind it then that others can take.
+    shared: usize,
+    /// It was reported, or need not be.
+    is_reported: bool,
+    /// Those that are delayed need not be told of.
+    is_told: bool,
+    /// What was next in its ring and its slot, and since when.
+    next: (u64, usize),
+    next_since: Option<Instant>,
+    /// Whether something that could run stays on its thread; that is found out once.
+    pins: Option<bool>,
+}
+
+impl Seen {
+    const NOTHING: Self = Self {
+        polls: 0,
+        since: None,
+        spent: None,
+        is_rescued: false,
+        shared: 0,
+        is_reported: false,
+        is_told: false,
+        next: (0, 0),
+        next_since: None,
+        pins: None,
+    };
+}
+
+impl Look {
+    pub(super) fn new(pool: &Arc<Pool>, now: Instant) -> Self {
+        Self {
+            pool: Arc::as_ptr(pool),
+            workers: Vec::new(),
+            threads: Vec::new(),
+            stand_ins: 0,
+            looked: None,
+            last_held: now,
+            known: VecDeque::new(),
+            longest: (0, 0),
+            reports: Reports::default(),
+        }
+    }
+
+    pub(super) fn is_of(&self, pool: &Arc<Pool>) -> bool {
+        self.pool == Arc::as_ptr(pool)
+    }
+
+    pub(super) fn has_stand_ins(&self) -> bool {
+        self.stand_ins > 0
+    }
+
+    pub(super) fn look(&mut self, pool: &Arc<Pool>, now: Instant) {
+        let (threshold, tick) = (pool.config.preempt_threshold, pool.config.tick());
+        let before =
+            self.looked.replace(now).filter(|before| now - *before < tick.saturating_mul(2)).unwrap_or(now);
+        let (mut held_up, mut occupied) = (Vec::new(), 0);
+        for station in pool.stations() {
+            let Some(held) = self.held(station, before, now) else { continue };
+            if !threshold.is_zero() && held >= threshold {
+                station.hold.ask_to_yield(self.workers[station.index].polls);
+            }
+            self.note_long(pool, station, held);
+            occupied += usize::from(held >= pool.config.rescue_threshold / 2); // seen there twice
+            if self.is_too_long(pool, station, held) {
+                held_up.push((station, held));
+            }
+        }
+        // Others see to sockets, timers and what comes from outside, unless all of them are in a long poll, too.
+        let (anybody_free, mut stuck) = (occupied < pool.active(), 0);
+        for (station, _) in &held_up {
+            if self.holds_up(pool, station, now) || !anybody_free && awaits_somebody(pool) {
+                stuck += 1;
+                self.rescue(pool, station);
+            }
+        }
+        self.adjust(pool, held_up.len(), stuck, now);
+        self.mind_slices(pool);
+        for station in pool.stations() {
+            let is_stuck = self.is_rescued(station);
+            if station.hold.is_stuck() != is_stuck {
+                station.hold.set_stuck(is_stuck);
+            }
+            if is_stuck {
+                pool.seize(station);
+                pool.send_back(station);
+            }
+        }
+        if stuck > 0 {
+            pool.notify(); // somebody takes what waits in slots, which nobody was woken for
+        }
+        held_up.iter().for_each(|(station, held)| self.tell(pool, station, *held, now)); // help comes first
+    }
+
+    /// Reports a stall; and who is delayed by it, as soon as there is somebody, once.
+    fn tell(&mut self, pool: &Pool, station: &Station, held: Duration, now: Instant) {
+        let seen = &mut self.workers[station.index];
+        if !seen.is_rescued || held < pool.config.rescue_threshold.saturating_mul(WORTH_A_WORD) {
+            return;
+        }
+        if !std::mem::replace(&mut seen.is_reported, true) {
+            seen.is_told = true; // unless it is news
+            let shared = seen.shared;
+            if let Some(running) = self.is_news(pool, station, now) {
+                let stall = Stall { station, running, held, shared };
+                self.workers[station.index].is_told = stall.report(pool, &mut self.reports);
+            }
+        } else if !seen.is_told && !station.inbox.is_empty() {
+            seen.is_told = true;
+            stall::report_delayed(pool, station);
+        }
+    }
+
+    /// As many stand-ins as workers are stuck, and for as long as anybody is held up now and then.
+    fn adjust(&mut self, pool: &Arc<Pool>, held_up: usize, stuck: usize, now: Instant) {
+        if held_up > 0 {
+            self.last_held = now;
+        }
+        let are_over = now.saturating_duration_since(self.last_held) > STAY;
+        let wanted = if are_over { 0 } else { self.stand_ins.max(stuck) };
+        if wanted == self.stand_ins {
+            return;
+        }
+        self.stand_ins = wanted;
+        pool.reinforced.store(wanted > 0, Relaxed);
+        if let Err(error) = pool.reinforce(wanted, hire) {
+            complain(format_args!("no stand-in for a worker of pool {}: {error}", pool.name));
+        }
+    }
+
+    /// Hogs and stand-ins share the cores in short slices, as long as there are any: they are more than there are cores.
+    fn mind_slices(&mut self, pool: &Pool) {
+        let any = self.has_stand_ins();
+        self.threads.resize(pool.stations().count().max(self.threads.len()), None);
+        for (station, shortened) in pool.stations().zip(&mut self.threads) {
+            let thread = station.thread();
+            let wanted = thread.filter(|_| any);
+            let before = std::mem::replace(shortened, wanted);
+            if before == wanted {
+                continue;
+            }
+            match (wanted, before.filter(|before| thread == Some(*before))) {
+                (Some(thread), _) => thread::set_slice(thread, thread::SLICE),
+                (None, Some(thread)) => thread::set_slice(thread, Duration::ZERO),
+                (None, None) => {} // it is gone
+            }
+        }
+    }
+
+    /// Somebody is sent for the worker at `station`.
+    fn rescue(&mut self, pool: &Pool, station: &Station) {
+        let seen = &mut self.workers[station.index];
+        if !std::mem::replace(&mut seen.is_rescued, true) {
+            seen.shared = station.stealer.len() + usize::from(!station.lifo.is_empty());
+            pool.rescues.add_shared(1);
+        }
+    }
+
+    /// Who it is that holds the worker, if it was not reported before: each task is once, and of those that were spawned at one place not
+    /// all. The inner `None`: it has ended meanwhile.
+    fn is_news(&mut self, pool: &Pool, station: &Station, now: Instant) -> Option<Option<TaskInfo>> {
+        let task = station.hold.current().addr();
+        if self.known.iter().any(|(known, ..)| *known == task) {
+            return None;
+        }
+        let running = TaskInfo::running_at(pool, station);
+        let Some(place) = running.as_ref().map(|running| running.spawned_at) else { return Some(None) };
+        let lately = |(_, other, at): &(usize, _, Instant)| *other == place && now - *at < SAME_PLACE;
+        let another = self.known.iter().any(lately);
+        self.known.truncate(KNOWN - 1);
+        self.known.push_front((task, place, now));
+        (!another).then_some(running)
+    }
+
+    /// Somebody was sent for it, and it is in the same poll.
+    fn is_rescued(&self, station: &Station) -> bool {
+        self.workers.get(station.index).is_some_and(|seen| seen.is_rescued)
+    }
+
+    /// For how long the worker at `station` is in the same poll, about; `before` was the last look.
+    fn held(&mut self, station: &Station, before: Instant, now: Instant) -> Option<Duration> {
+        if self.workers.len() <= station.index {
+            self.workers.resize(station.index + 1, Seen::NOTHING);
+        }
+        let seen = &mut self.workers[station.index];
+        let polls = station.counters.polls.get();
+        if !is_busy(station) || station.hold.current().is_null() {
+            *seen = Seen::NOTHING;
+            return None;
+        }
+        if seen.polls != polls || seen.since.is_none() {
+            *seen = Seen { polls, since: Some(before), ..Seen::NOTHING };
+        }
+        let next = (station.stealer.head_position(), station.lifo.address());
+        if std::mem::replace(&mut seen.next, next) != next || seen.next_since.is_none() {
+            seen.next_since = Some(before);
+        }
+        seen.since.map(|since| now - since)
+    }
+
+    /// Whether somebody should come if anything waits.
+    fn is_too_long(&mut self, pool: &Pool, station: &Station, held: Duration) -> bool {
+        let threshold = pool.config.rescue_threshold;
+        if threshold.is_zero() {
+            return false;
+        }
+        let seen = &mut self.workers[station.index];
+        let thread = station.thread().filter(|_| held >= threshold / 2);
+        let spent = thread.and_then(thread::cpu_time);
+        let before = seen.spent.or(spent);
+        seen.spent = before;
+        if station.hold.asks_for_rescue(seen.polls) {
+            return true;
+        }
+        // Whether it could run, but has hardly got a core since it was first suspected.
+        let has_run =
+            spent.zip(before).is_none_or(|(spent, before)| spent.saturating_sub(before) >= threshold / 4);
+        held >= threshold && (has_run || thread.and_then(thread::is_runnable) != Some(true))
+    }
+
+    /// Whether something is queued at `station`, and nobody has taken any of it for too long: others do, if they find the time.
+    fn holds_up(&mut self, pool: &Pool, station: &Station, now: Instant) -> bool {
+        let seen = &mut self.workers[station.index];
+        let pins = *seen.pins.get_or_insert_with(|| {
+            station.pinned.load(Relaxed) > 0 && !TaskInfo::held_up_at(pool, station).is_empty()
+        });
+        let is_any = !station.stealer.is_empty() || !station.lifo.is_empty();
+        let patience = match station.hold.asks_for_rescue(seen.polls) {
+            true => Duration::ZERO,
+            false => pool.config.rescue_threshold,
+        };
+        let is_served = seen.next_since.is_some_and(|since| now - since < patience);
+        pins || !station.inbox.is_empty() || is_any && !is_served
+    }
+
+    /// The longest poll of the pool so far.
+    fn note_long(&mut self, pool: &Pool, station: &Station, held: Duration) {
+        if held < pool.config.tick().saturating_mul(2) {
+            return; // it was seen once
+        }
+        let this = (station.hold.current().addr(), self.workers[station.index].polls);
+        let mut longest = pool.longest_poll.lock();
+        match &mut *longest {
+            Some(known) if held <= known.time => {}
+            Some(known) if this == self.longest => known.time = held,
+            // Who it is takes a walk over all tasks: not for every little more.
+            Some(known) if held < known.time + known.time / 4 => {}
+            _ => {
+                drop(longest);
+                if let Some(task) = TaskInfo::running_at(pool, station) {
+                    self.longest = this;
+                    *pool.longest_poll.lock() = Some(LongPoll { time: held, task });
+                }
+            }
+        }
+    }
+}
+
+/// Whether anything waits for a worker, no matter which.
+fn awaits_somebody(pool: &Pool) -> bool {
+    !pool.injector.is_empty() || pool.seam.is_free() && pool.awaits_anything()
+}
