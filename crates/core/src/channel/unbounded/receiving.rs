@@ -147,15 +147,19 @@ impl<T> Blocks<T> {
     pub(in super::super) fn receiver_must_wait(&self) -> bool {
         let tail = self.tail.word.announce();
         let head = self.head.word.load();
-        !tail.is_closed() && values_between(head.index(), tail.index()) == 0
+        !tail.is_closed() && values_until(tail, head) == Some(0)
     }
 
     /// Receivers wait, beside the `called` ones. Announces them again; says whether there is a value for one more of them.
     pub(in super::super) fn more_values_than(&self, called: usize) -> bool {
         let tail = self.tail.word.announce();
         let head = self.head.word.load();
-        let ahead = wrapped(u64::MAX) / 2; // of the tail as it was, that is: they were received
-        distance(head.index(), tail.index()) < ahead
-            && values_between(head.index(), tail.index()) > called as u64
+        values_until(tail, head).is_some_and(|values| values > called as u64)
     }
+}
+
+/// How many values were left for the head when the tail was this one. None if it has passed it: it was read later.
+pub(super) fn values_until(tail: Word, head: Word) -> Option<u64> {
+    let passed = distance(head.index(), tail.index()) > wrapped(u64::MAX) / 2;
+    (!passed).then(|| values_between(head.index(), tail.index()))
 }

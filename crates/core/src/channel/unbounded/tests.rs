@@ -142,7 +142,7 @@ fn model_blocks_close_against_send() {
 }
 
 // mutation: blocks-receiver-does-not-look-again
-// - in crates/core/src/channel/unbounded/receiving.rs: `!tail.is_closed() && values_between(head.index(), tail.index()) == 0`
+// - in crates/core/src/channel/unbounded/receiving.rs: `!tail.is_closed() && values_until(tail, head) == Some(0)`
 // + `{ let _ = head; !tail.is_closed() }`
 #[test]
 fn model_blocks_send_against_a_receiver_that_falls_asleep() {
@@ -154,6 +154,28 @@ fn model_blocks_send_against_a_receiver_that_falls_asleep() {
         });
         assert_eq!(crate::block_on_simple(receiver.recv()), Ok(7));
         drop(thread.join().unwrap());
+    });
+}
+
+// mutation: blocks-count-backwards
+// - in crates/core/src/channel/unbounded/receiving.rs: `(!passed).then(`
+// + `(!passed || true).then(`
+#[test]
+fn model_blocks_another_receiver_passes_one_that_falls_asleep() {
+    prim::model(|| {
+        let blocks = Arc::new(Blocks::new());
+        let other = blocks.clone();
+        let thread = prim::thread::spawn(move || other.receiver_must_wait());
+        push(&blocks, 1).unwrap();
+        assert_eq!(blocks.take(&Guess::new()), Ok(1));
+        let waits = thread.join().unwrap();
+        assert!(waits || blocks.receiver_must_wait(), "it is empty");
+
+        // The same, step by step: that a value comes and goes between the two looks is what loom does not try (shuttle does).
+        let tail = blocks.tail.word.announce();
+        push(&blocks, 2).unwrap();
+        assert_eq!(blocks.take(&Guess::new()), Ok(2));
+        assert_eq!(receiving::values_until(tail, blocks.head.word.load()), None);
     });
 }
 
