@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Mutex;
 use std::thread::{ThreadId, current};
+use std::time::Duration;
 
 fn spread(homes: &[ThreadId], workers: usize) -> (usize, usize) {
     let mut counts: HashMap<ThreadId, usize> = HashMap::new();
@@ -20,7 +21,7 @@ fn spread(homes: &[ThreadId], workers: usize) -> (usize, usize) {
 fn connections_accepted_by_one_strand_are_spread() {
     for workers in [2, 16] {
         guarded(format!("{workers} workers"), || {
-            let runtime = Runtime::builder().worker_threads(workers).build().unwrap();
+            let runtime = Runtime::builder().worker_threads(workers).rescue_threshold(Duration::ZERO).build().unwrap();
             let homes = Mutex::new(Vec::new());
             let handle = runtime.handle();
             runtime.run(|| {

@@ -253,7 +253,7 @@ fn aborted_tasks_leave_the_channel_in_order() {
 
 #[test]
 fn a_receiver_that_always_finds_something_lets_others_run() {
-    let runtime = Runtime::builder().worker_threads(1).build().unwrap();
+    let runtime = Runtime::builder().worker_threads(1).rescue_threshold(Duration::ZERO).build().unwrap();
     let (sender, receiver) = channel::unbounded();
     (0..100_000u64).for_each(|n| sender.try_send(n).unwrap());
     let received = Arc::new(AtomicU64::new(0));
