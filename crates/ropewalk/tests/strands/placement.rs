@@ -21,7 +21,8 @@ fn spread(homes: &[ThreadId], workers: usize) -> (usize, usize) {
 fn connections_accepted_by_one_strand_are_spread() {
     for workers in [2, 16] {
         guarded(format!("{workers} workers"), || {
-            let runtime = Runtime::builder().worker_threads(workers).rescue_threshold(Duration::ZERO).build().unwrap();
+            let runtime =
+                Runtime::builder().worker_threads(workers).rescue_threshold(Duration::ZERO).build().unwrap();
             let homes = Mutex::new(Vec::new());
             let handle = runtime.handle();
             runtime.run(|| {
