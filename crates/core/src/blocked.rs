@@ -57,11 +57,13 @@ pub enum Reason {
     Input,
     /// Room to write to a socket or file, by its descriptor.
     Output,
+    /// A change of what a transaction has read.
+    Transaction,
 }
 
 impl Reason {
     /// Every reason; `ALL[reason as usize] == reason`.
-    pub const ALL: [Reason; 23] = [
+    pub const ALL: [Reason; 24] = [
         Self::Other,
         Self::Sleep,
         Self::Join,
@@ -85,6 +87,7 @@ impl Reason {
         Self::Thread,
         Self::Input,
         Self::Output,
+        Self::Transaction,
     ];
 }
 
@@ -115,6 +118,7 @@ impl fmt::Display for Reason {
             Self::Thread => "a thread",
             Self::Input => "input",
             Self::Output => "room for output",
+            Self::Transaction => "a change of what a transaction has read",
         })
     }
 }

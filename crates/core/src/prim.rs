@@ -50,6 +50,46 @@ macro_rules! per_thread {
 #[cfg(feature = "std")]
 pub(crate) use per_thread;
 
+#[cfg(loom)]
+pub use loom::lazy_static;
+#[cfg(all(shuttle, not(loom)))]
+pub use shuttle::lazy_static;
+
+/// What all of the process share, under a model checker made anew for each run of a model:
+/// `shared!(fn name() -> Type = value)`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! shared {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident() -> $type:ty = $value:expr) => {
+        $(#[$meta])*
+        #[inline(always)]
+        $vis fn $name() -> &'static $type {
+            #[cfg(any(loom, shuttle))]
+            {
+                $crate::prim::lazy_static! { static ref SHARED: $type = $value; }
+                &*SHARED
+            }
+            #[cfg(not(any(loom, shuttle)))]
+            {
+                static SHARED: $type = $value;
+                &SHARED
+            }
+        }
+    };
+}
+pub use crate::shared;
+
+/// Stores, and lets no later load of this thread happen before: as a store and a SeqCst fence after it.
+#[inline(always)]
+pub fn store_before_loads(word: &AtomicU64, value: u64) {
+    if cfg!(all(target_arch = "x86_64", not(any(loom, shuttle)))) {
+        word.swap(value, Ordering::SeqCst); // a full barrier there, in half the time of a fence
+    } else {
+        word.store(value, Ordering::Release);
+        fence(Ordering::SeqCst);
+    }
+}
+
 /// An `UnsafeCell` whose accesses loom can check for races.
 #[cfg(loom)]
 #[derive(Debug)]
@@ -127,6 +167,15 @@ mod wide {
             let before = *value;
             *value |= bits;
             before
+        }
+        pub fn fetch_and(&self, bits: u64, _: Ordering) -> u64 {
+            let mut value = self.0.lock();
+            let before = *value;
+            *value &= bits;
+            before
+        }
+        pub fn swap(&self, new: u64, _: Ordering) -> u64 {
+            core::mem::replace(&mut *self.0.lock(), new)
         }
         pub fn fetch_add(&self, by: u64, _: Ordering) -> u64 {
             let mut value = self.0.lock();

@@ -48,6 +48,7 @@ mod runtime;
 mod sched;
 mod select;
 pub mod signal;
+pub mod stm;
 pub mod strand;
 pub mod sync;
 pub mod task;

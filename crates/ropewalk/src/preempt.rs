@@ -1,7 +1,7 @@
 //! Long computations that let others have a turn.
 
 use crate::sched::worker::Worker;
-use crate::{context, strand};
+use crate::{context, strand, wait};
 
 /// Lets others have their turn, if what runs here has had its worker for too long
 /// ([`preempt_threshold`](crate::Builder::preempt_threshold)). For loops that compute without waiting for anything: costs a load.
@@ -24,7 +24,8 @@ use crate::{context, strand};
 /// ```
 ///
 /// On a strand it yields. In a task's poll it cannot (there, `.await` a [`preempt`]): it asks for a stand-in, at once, for those that wait
-/// behind it, as if [`rescue_threshold`](crate::Builder::rescue_threshold) had passed. On a thread it does nothing.
+/// behind it, as if [`rescue_threshold`](crate::Builder::rescue_threshold) had passed. On a thread, and in a
+/// [transaction](crate::stm::atomically), it does nothing.
 /// [`#[preemptible]`](macro@crate::preemptible) puts one into every loop of a function.
 ///
 /// # Cancellation
@@ -77,6 +78,9 @@ fn counted() {
 
 #[cold]
 fn give_way() {
+    if wait::is_in_transaction() {
+        return;
+    }
     if strand::with_seat(|_, _| ()).is_some() {
         counted();
         return strand::yield_now();

@@ -38,7 +38,8 @@ use std::time::{Duration, Instant};
 ///
 /// # Panics
 /// With what the future panics with; with [`HandlerGaveUp`] if a handler returns too early; inside a task if the runtime
-/// was built with [`BlockInTask::Panic`], or if there is no memory for another stack.
+/// was built with [`BlockInTask::Panic`], or if there is no memory for another stack; inside a
+/// [transaction](crate::stm::atomically).
 pub fn wait<F: IntoFuture>(future: F) -> F::Output {
     let future = pin!(future.into_future());
     match HandlerStack::here(|handlers| handlers.0.get()) {
@@ -140,7 +141,9 @@ pub fn with_handler<R>(handler: &dyn Handler, f: impl FnOnce() -> R) -> R {
     // SAFETY: the frame is taken off the stack of handlers before `handler` is given back to the caller, whatever way
     // `f` ends, and a suspended stack takes its handlers with it: so the lifetime may be hidden.
     let handler = unsafe { std::mem::transmute::<&dyn Handler, &'static dyn Handler>(handler) };
-    let frame = HandlerFrame { handler, outer };
+    // SAFETY: as in `wait`.
+    let in_transaction = unsafe { outer.as_ref() }.is_some_and(|frame| frame.in_transaction);
+    let frame = HandlerFrame { handler, outer, in_transaction };
     let _restore = HandlerStack::swap(&frame);
     f()
 }
@@ -148,6 +151,50 @@ pub fn with_handler<R>(handler: &dyn Handler, f: impl FnOnce() -> R) -> R {
 struct HandlerFrame {
     handler: &'static dyn Handler,
     outer: *const HandlerFrame,
+    /// It is inside a transaction: nobody waits here.
+    in_transaction: bool,
+}
+
+/// Runs `f`, which is a transaction: it must not wait, nor begin another one.
+///
+/// # Panics
+/// If it is inside one.
+#[inline]
+pub(crate) fn as_transaction<R>(f: impl FnOnce() -> R) -> R {
+    if cfg!(any(loom, shuttle)) {
+        return f(); // the threads of a model are one thread
+    }
+    let outer = HandlerStack::here(|handlers| handlers.0.get());
+    refuse_in_transaction(outer, "a transaction inside a transaction");
+    let frame = HandlerFrame { handler: &Blocking, outer, in_transaction: true };
+    let _restore = HandlerStack::swap(&frame);
+    f()
+}
+
+/// Whether a transaction runs here.
+pub(crate) fn is_in_transaction() -> bool {
+    // SAFETY: as in `wait`.
+    HandlerStack::here(|handlers| {
+        unsafe { handlers.0.get().as_ref() }.is_some_and(|frame| frame.in_transaction)
+    })
+}
+
+/// # Panics
+/// If a transaction runs here.
+fn refuse_in_transaction_here(what: &str) {
+    refuse_in_transaction(HandlerStack::here(|handlers| handlers.0.get()), what);
+}
+
+/// # Panics
+/// If it is one of a transaction.
+fn refuse_in_transaction(frame: *const HandlerFrame, what: &str) {
+    // SAFETY: as in `wait`.
+    if unsafe { frame.as_ref() }.is_some_and(|frame| frame.in_transaction) {
+        panic!(
+            "ropewalk: {what}: it would be run again, with everything inside, whenever it meets another one; \
+             do it before or after `atomically`, or pass the `&mut Tx` on"
+        );
+    }
 }
 
 /// The handlers of one stack of execution, innermost first.
@@ -190,6 +237,7 @@ impl HandlerStack {
 }
 
 fn wait_by<F: Future>(frame: &HandlerFrame, future: Pin<&mut F>) -> F::Output {
+    refuse_in_transaction(frame, "a wait inside a transaction");
     let mut output = None;
     {
         let mut whole = pin!(async { output = Some(future.await) });

@@ -1,6 +1,6 @@
 //! The root of a program: `block_on`, with threads and without.
 
-use super::{park_thread, refuse_if_in_task, wait};
+use super::{park_thread, refuse_if_in_task, refuse_in_transaction_here, wait};
 use crate::context;
 use crate::local::Lent;
 use crate::runtime::Handle;
@@ -16,6 +16,7 @@ use std::task::{Context, Poll, Waker};
 
 /// Runs `future` to its end, inside `runtime`.
 pub(crate) fn block_on_in<F: Future>(runtime: &Handle, future: F) -> F::Output {
+    refuse_in_transaction_here("block_on inside a transaction");
     let inside = context::with_worker(|worker| {
         worker.is_some_and(|worker| Arc::ptr_eq(&worker.pool.runtime, &runtime.shared))
             && !context::has_entered()

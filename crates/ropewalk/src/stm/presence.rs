@@ -1,0 +1,197 @@
+//! Who is inside a transaction, and since when: so that what was replaced is dropped as soon as nobody can look at it any more, and
+//! not before.
+//!
+//! A transaction reads without locks and without counting: it looks at values where they are, and others may replace them at any
+//! time. So it announces itself, with the time at which it started, in a [`Slot`]. Who replaced something looks who is there:
+//!
+//! ```text
+//! transaction: enter(clock), leave                   who replaced: retire(moment, remains)
+//!   1. start = time of the clock                       1. (the new value is published, at `moment`)
+//!   2. slot = start                                    2. SeqCst fence                             <- barrier
+//!   3. SeqCst fence              <- barrier            3. nobody with start < moment: drop them, done
+//!   4. read, and look at what was read                 4. lock; put them on the list; mark all slots with start < moment;
+//!   5. slot = empty; if it was marked: collect            unlock; if there was nobody to mark, they are collected at once
+//! ```
+//!
+//! # Invariants
+//!
+//! - **P1** What was replaced at `moment` is looked at only by transactions that announced a start before `moment`. For one that read its
+//!   start from the clock at `moment` or later has seen the lock of that commit, and takes no value from under it. And one that
+//!   announced itself after the look of 3 passed its barrier after ours, so it sees the new value.
+//! - **P2** A start is never announced later than it is: one that was read long ago only keeps things longer.
+//! - **P3** What is on the list has a slot that is marked, and whose start is before its moment. Slots are marked, and the list is changed,
+//!   under the lock; who empties a marked slot collects. So the last one whom something waits for collects it.
+//! - **P4** No code of the user runs under the lock: it is dropped after.
+
+use super::var::Core;
+use super::{held::Held, stats::Counters};
+use ropewalk_core::prim::{
+    AtomicBool, AtomicPtr, AtomicU64, BriefLock, Ordering::*, Padded, fence, store_before_loads,
+};
+use std::ptr::{NonNull, null_mut};
+
+/// Everybody's slots, and what waits for them.
+pub(super) struct Presence {
+    /// Slots are added, used again, and never removed.
+    first: AtomicPtr<Slot>,
+    remains: BriefLock<Vec<(u64, Remains)>>,
+}
+
+/// Where one thread announces its transactions. (More than one only if a transaction begins while another one of the thread is not over.)
+pub(super) struct Slot {
+    /// 0: none. Otherwise `start + 1` and whether somebody waits for its end.
+    announced: Padded<AtomicU64>,
+    taken: AtomicBool,
+    next: *const Slot,
+    pub(super) counters: Counters,
+}
+
+/// The mark: somebody waits for the end of this transaction.
+const AWAITED: u64 = 1;
+
+/// Something that nobody can reach any more, except transactions that are under way.
+pub(super) enum Remains {
+    /// A value, and how to release it.
+    Value(Held, unsafe fn(Held)),
+    /// A variable without handles.
+    Variable(NonNull<Core>),
+}
+
+// SAFETY: values and variables can be sent (the bounds of `TVar`), and they are its own.
+unsafe impl Send for Remains {}
+// SAFETY: `next` is set before a slot is shown, and slots are never removed.
+unsafe impl Send for Presence {}
+// SAFETY: as above.
+unsafe impl Sync for Presence {}
+
+impl Drop for Remains {
+    fn drop(&mut self) {
+        // SAFETY: nobody else can reach it (P1), and it is dropped once.
+        unsafe {
+            match *self {
+                Self::Value(held, release) => release(held),
+                Self::Variable(core) => drop(Box::from_raw(core.as_ptr())),
+            }
+        }
+    }
+}
+
+impl Presence {
+    #[cfg(not(any(loom, shuttle)))]
+    pub(super) const fn new() -> Self {
+        Self { first: AtomicPtr::new(null_mut()), remains: BriefLock::new(Vec::new()) }
+    }
+    #[cfg(any(loom, shuttle))]
+    pub(super) fn new() -> Self {
+        Self { first: AtomicPtr::new(null_mut()), remains: BriefLock::new(Vec::new()) }
+    }
+
+    pub(super) fn slots(&self) -> impl Iterator<Item = &Slot> {
+        let first: *const Slot = self.first.load(Acquire);
+        // SAFETY: slots are never removed.
+        std::iter::successors(unsafe { first.as_ref() }, |slot| unsafe { slot.next.as_ref() })
+    }
+
+    /// A slot for the caller alone, until it [gives it back](Slot::give_back).
+    pub(super) fn slot(&self) -> &Slot {
+        let take = |slot: &&Slot| !slot.taken.load(Relaxed) && !slot.taken.swap(true, Acquire);
+        self.slots().find(take).unwrap_or_else(|| self.new_slot())
+    }
+
+    fn new_slot(&self) -> &Slot {
+        let slot = Box::leak(Box::new(Slot {
+            announced: Padded(AtomicU64::new(0)),
+            taken: AtomicBool::new(true),
+            next: self.first.load(Relaxed),
+            counters: Counters::default(),
+        }));
+        while let Err(first) = self.first.compare_exchange(slot.next.cast_mut(), slot, AcqRel, Relaxed) {
+            slot.next = first;
+        }
+        slot
+    }
+
+    /// What was replaced at `moment`, which is published. What nobody looks at any more is left in `remains`, for the caller to drop; the
+    /// rest is dropped by the last one who might look at it.
+    pub(super) fn retire(&self, moment: u64, remains: &mut Vec<Remains>) {
+        fence(SeqCst); // who replaced
+        if !self.slots().any(|slot| slot.started_before(moment)) {
+            return;
+        }
+        let mut kept = self.remains.lock();
+        kept.extend(remains.drain(..).map(|thing| (moment, thing)));
+        self.collect_under(&mut kept, remains);
+    }
+
+    /// By whom something may have waited for.
+    #[cold]
+    pub(super) fn collect(&self, into: &mut Vec<Remains>) {
+        self.collect_under(&mut self.remains.lock(), into);
+    }
+
+    /// Takes out what nobody looks at any more; those whom the rest waits for are marked (P3).
+    fn collect_under(&self, kept: &mut Vec<(u64, Remains)>, into: &mut Vec<Remains>) {
+        fence(SeqCst); // who collects
+        let Some(last) = kept.iter().map(|(moment, _)| *moment).max() else { return };
+        let oldest = self.slots().filter_map(|slot| slot.mark(last)).min().unwrap_or(u64::MAX);
+        let free = kept.extract_if(.., |(moment, _)| *moment <= oldest);
+        into.extend(free.map(|(_, thing)| thing));
+    }
+
+    /// A moment for what is not replaced by a commit: every transaction that is under way has started before it. `None`: there is none.
+    pub(super) fn is_anybody_there(&self) -> bool {
+        fence(SeqCst); // as in `retire`
+        self.slots().any(|slot| slot.announced.load(Acquire) != 0)
+    }
+}
+
+impl Slot {
+    /// A transaction starts, with what the clock said.
+    #[inline(always)]
+    pub(super) fn enter(&self, start: u64) {
+        store_before_loads(&self.announced, (start + 1) << 1);
+    }
+
+    /// It has ended, and looks at nothing any more. Returns whether it must [collect](Presence::collect).
+    #[inline(always)]
+    #[must_use]
+    pub(super) fn leave(&self) -> bool {
+        self.announced.swap(0, AcqRel) & AWAITED != 0
+    }
+
+    pub(super) fn give_back(&self) {
+        self.taken.store(false, Release);
+    }
+
+    fn started_before(&self, moment: u64) -> bool {
+        starts_before(self.announced.load(Acquire), moment).is_some()
+    }
+
+    /// Marks it, if a transaction is in it that started before `moment`; returns when it did.
+    fn mark(&self, moment: u64) -> Option<u64> {
+        let mut announced = self.announced.load(Acquire);
+        loop {
+            let start = starts_before(announced, moment)?;
+            match self.announced.compare_exchange(announced, announced | AWAITED, AcqRel, Acquire) {
+                Ok(_) => return Some(start),
+                Err(now) => announced = now,
+            }
+        }
+    }
+}
+
+fn starts_before(announced: u64, moment: u64) -> Option<u64> {
+    let start = (announced >> 1).checked_sub(1)?;
+    (start < moment).then_some(start)
+}
+
+/// Models end: then nobody is left.
+impl Drop for Presence {
+    fn drop(&mut self) {
+        let mut slot = self.first.load(Relaxed);
+        while !slot.is_null() {
+            // SAFETY: `new_slot` made it from a box, and nobody else is left.
+            slot = unsafe { Box::from_raw(slot) }.next.cast_mut();
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Models of the protocols; what transactions do is tested in `tests/stm`.
+
+use super::*;
+use ropewalk_core::block_on_simple;
+use ropewalk_core::prim::{self, Arc, AtomicBool, AtomicUsize, Ordering::*, thread};
+
+fn add(variable: &TVar<u32>, by: u32) {
+    block_on_simple(atomically(|tx| tx.modify(variable, |value| *value += by)));
+}
+
+// mutation: stm-commit-does-not-look-at-what-it-read
+// - in crates/ropewalk/src/stm/commit.rs: `if moment != before {`
+// + `if moment != before && before == u64::MAX {`
+// mutation: stm-locks-whatever-it-is
+// - in crates/ropewalk/src/stm/word.rs: `self.0.compare_exchange(seen.0, seen.0 | LOCKED, Acquire, Relaxed).is_ok()`
+// + `{ self.0.store(seen.0 | LOCKED, Release); true }`
+// mutation: stm-own-lock-hides-a-change
+// - in crates/ropewalk/src/stm/commit.rs: `return self.writes[at].before.is_some_and(|before| before.version() == read.version);`
+// + `return self.writes[at].before.is_some();`
+// mutation: stm-time-is-shared
+// - in crates/ropewalk/src/stm/clock.rs: `let before = self.0.fetch_add(TICK, AcqRel);`
+// + `let before = self.0.load(Acquire); self.0.store(before + TICK, Release);`
+#[test]
+fn model_stm_two_that_count_lose_nothing() {
+    prim::model(|| {
+        let counter = TVar::new(0);
+        let other = counter.clone();
+        let thread = thread::spawn(move || add(&other, 1));
+        add(&counter, 2);
+        thread.join().unwrap();
+        assert_eq!(counter.get(), 3);
+    });
+}
+
+// mutation: stm-reads-under-a-lock
+// - in crates/ropewalk/src/stm/var.rs: `let same = self.word.load().is_free_at(before.version()) && !before.is_locked();`
+// + `let same = self.word.load().version() == before.version();`
+// mutation: stm-reads-what-is-later
+// - in crates/ropewalk/src/stm/tx.rs: `&& version < self.before`
+// + `&& (version < self.before || !self.is_doomed())`
+// mutation: stm-catches-up-without-looking
+// - in crates/ropewalk/src/stm/tx.rs: `if let Some(read) = self.desk.reads.all().iter().find(changed).copied() {`
+// + `if let Some(read) = self.desk.reads.all().iter().find(changed).copied().filter(|_| self.before == u64::MAX) {`
+// mutation: stm-value-without-its-lock
+// - in crates/ropewalk/src/stm/commit.rs: `core.value.store(write.value, Release); // with the lock (V1)`
+// + `core.value.store(write.value, Relaxed);`
+// mutation: stm-clock-does-not-show-the-locks
+// - in crates/ropewalk/src/stm/clock.rs: `self.0.load(Acquire) >> 1`
+// + `self.0.load(Relaxed) >> 1`
+// mutation: stm-publishes-before-the-value
+// - in crates/ropewalk/src/stm/commit.rs: `let old = core.value.load(Relaxed);`
+// + `core.word.publish(moment); let old = core.value.load(Relaxed);`
+#[test]
+fn model_stm_no_attempt_sees_a_half() {
+    prim::model(|| {
+        let (left, right) = (TVar::new(0), TVar::new(0));
+        let (a, b) = (left.clone(), right.clone());
+        let thread = thread::spawn(move || {
+            block_on_simple(atomically(|tx| {
+                tx.write(&a, 1)?;
+                tx.write(&b, 1)
+            }));
+        });
+        block_on_simple(atomically(|tx| {
+            let seen = (tx.read(&left)?, tx.read(&right)?);
+            assert_eq!(seen.0, seen.1, "in every attempt");
+            Ok(())
+        }));
+        thread.join().unwrap();
+    });
+}
+
+// mutation: stm-reader-is-not-checked
+// - in crates/ropewalk/src/stm/commit.rs: `return word.is_free_at(read.version);`
+// + `return true;`
+#[test]
+fn model_stm_no_write_skew() {
+    prim::model(|| {
+        let (on, other_on) = (TVar::new(1), TVar::new(1));
+        let (a, b) = (on.clone(), other_on.clone());
+        // Each goes off duty if the other one stays.
+        let off = |mine: &TVar<u32>, others: &TVar<u32>| {
+            block_on_simple(atomically(|tx| if tx.read(others)? > 0 { tx.write(mine, 0) } else { Ok(()) }));
+        };
+        let thread = thread::spawn(move || off(&a, &b));
+        off(&other_on, &on);
+        thread.join().unwrap();
+        assert_eq!(on.get() + other_on.get(), 1);
+    });
+}
+
+// mutation: stm-watch-does-not-look-again
+// - in crates/ropewalk/src/stm/watch.rs: `if !core.word.watch().is_free_at(read.version) {`
+// + `if core.word.watch().version() == u64::MAX {`
+// mutation: stm-watch-trusts-a-locked-word
+// - in crates/ropewalk/src/stm/watch.rs: `if !core.word.watch().is_free_at(read.version) {`
+// + `if core.word.watch().version() != read.version {`
+// mutation: stm-commit-does-not-call
+// - in crates/ropewalk/src/stm/commit.rs: `write.before.is_some_and(Word::is_watched)`
+// + `write.before.is_some_and(|_| false)`
+// mutation: stm-watches-after-the-mark
+// - in crates/ropewalk/src/stm/watch.rs: `core.watchers.lock().push(watch.watcher.clone());`
+// + `let _ = core.word.watch(); thread_yields(); core.watchers.lock().push(watch.watcher.clone()); watch.variables.push(kept); continue; fn thread_yields() { ropewalk_core::prim::thread::yield_now() }`
+#[test]
+fn model_stm_a_change_is_never_missed() {
+    prim::model(|| {
+        let flag = TVar::new(0);
+        let set = flag.clone();
+        let thread = thread::spawn(move || add(&set, 1));
+        block_on_simple(atomically(|tx| {
+            let seen = tx.read(&flag)?;
+            tx.check(seen == 1)
+        }));
+        thread.join().unwrap();
+    });
+}
+
+/// Tells when it is dropped, and whether somebody looks at it then.
+struct Alive(Arc<AtomicUsize>, AtomicBool);
+
+impl Alive {
+    fn new(drops: &Arc<AtomicUsize>) -> Self {
+        Self(drops.clone(), AtomicBool::new(true))
+    }
+    fn look(&self) {
+        assert!(self.1.load(Acquire));
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        assert!(self.1.swap(false, AcqRel));
+        self.0.fetch_add(1, AcqRel);
+    }
+}
+
+// mutation: stm-value-is-dropped-at-once
+// - in crates/ropewalk/src/stm/presence.rs: `if !self.slots().any(|slot| slot.started_before(moment)) {`
+// + `if moment > 0 {`
+// mutation: stm-reader-does-not-announce-itself
+// - in crates/ropewalk/src/stm/presence.rs: `store_before_loads(&self.announced, (start + 1) << 1);`
+// + `self.announced.store((start + 1) << 1, Release);`
+// mutation: stm-who-replaced-looks-too-early
+// - in crates/ropewalk/src/stm/presence.rs: `fence(SeqCst); // who replaced`
+// + `// who replaced`
+// mutation: stm-remains-are-left
+// - in crates/ropewalk/src/stm/presence.rs: `self.announced.swap(0, AcqRel) & AWAITED != 0`
+// + `self.announced.swap(0, AcqRel) == AWAITED`
+// mutation: stm-who-leaves-does-not-release
+// - in crates/ropewalk/src/stm/presence.rs: `self.announced.swap(0, AcqRel) & AWAITED != 0`
+// + `self.announced.swap(0, Relaxed) & AWAITED != 0`
+// mutation: stm-who-is-there-is-not-marked
+// - in crates/ropewalk/src/stm/presence.rs: `match self.announced.compare_exchange(announced, announced | AWAITED, AcqRel, Acquire) {`
+// + `match self.announced.compare_exchange(announced, announced, AcqRel, Acquire) {`
+#[test]
+fn model_stm_a_value_is_dropped_when_nobody_looks_at_it() {
+    prim::model(|| {
+        let drops = Arc::new(AtomicUsize::new(0));
+        let variable = TVar::new(Alive::new(&drops));
+        let (other, count) = (variable.clone(), drops.clone());
+        let thread = thread::spawn(move || {
+            block_on_simple(atomically(|tx| tx.write(&other, Alive::new(&count))));
+        });
+        block_on_simple(atomically(|tx| tx.read_with(&variable, Alive::look)));
+        thread.join().unwrap();
+        assert_eq!(drops.load(Acquire), 1, "the old one, once, and as soon as both are done");
+        drop(variable);
+        assert_eq!(drops.load(Acquire), 2);
+    });
+}
+
+// mutation: stm-variable-is-dropped-with-its-last-handle
+// - in crates/ropewalk/src/stm/var.rs: `if space.presence.is_anybody_there() {`
+// + `if space.presence.is_anybody_there() && false {`
+// mutation: stm-variable-looks-too-early
+// - in crates/ropewalk/src/stm/presence.rs: `fence(SeqCst); // as in \`retire\``
+// + `// as in retire`
+#[test]
+fn model_stm_a_variable_outlives_who_has_read_it() {
+    prim::model(|| {
+        let drops = Arc::new(AtomicUsize::new(0));
+        let inner = TVar::new(Alive::new(&drops));
+        let outer = TVar::new(Some(inner));
+        let other = outer.clone();
+        let thread = thread::spawn(move || block_on_simple(atomically(|tx| tx.write(&other, None))));
+        block_on_simple(atomically(|tx| {
+            let Some(inner) = tx.read(&outer)? else { return Ok(()) };
+            tx.read_with(&inner, Alive::look)?;
+            drop(inner); // perhaps the last handle
+            tx.read(&outer).map(drop) // looks again at all that was read, if somebody committed
+        }));
+        thread.join().unwrap();
+        assert_eq!(drops.load(Acquire), 1);
+    });
+}
+
+// mutation: stm-floor-is-not-respected
+// - in crates/ropewalk/src/stm/clock.rs: `if before & ALONE != 0 && !alone {`
+// + `if before & ALONE != 0 && !alone && before == 0 {`
+// mutation: stm-alone-is-impatient
+// - in crates/ropewalk/src/stm/commit.rs: `if !patient {`
+// + `if true {`
+// mutation: stm-alone-does-not-wait-for-a-lock
+// - in crates/ropewalk/src/stm/var.rs: `if looks > IMPATIENCE && !patient {`
+// + `if looks > IMPATIENCE {`
+#[test]
+fn model_stm_who_has_the_floor_commits_at_once() {
+    prim::model(|| {
+        let (read, written) = (TVar::new(0), TVar::new(0));
+        let (a, b) = (read.clone(), written.clone());
+        let thread = thread::spawn(move || {
+            block_on_simple(atomically(|tx| {
+                tx.modify(&a, |value| *value += 1)?;
+                tx.modify(&b, |value| *value += 1)
+            }));
+        });
+        {
+            let _turn = block_on_simple(space().floor.lock());
+            let mut tx = Tx::begin(space().clock.take(), true);
+            let seen = tx.read(&read).expect("no conflict");
+            tx.write(&written, seen + 10).unwrap();
+            tx.commit().expect("no conflict");
+            tx.is_over = true;
+            drop(tx);
+            space().clock.give_back();
+        }
+        thread.join().unwrap();
+        assert_eq!(read.get(), 1);
+        let written = written.get();
+        assert!(written == 11, "{written}: either it came first, and was seen, or it came after");
+    });
+}
