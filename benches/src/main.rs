@@ -50,6 +50,7 @@ mod spawn_join_one;
 mod spawn_many_inside;
 mod spawn_many_outside;
 mod steal;
+mod stm;
 mod strand_spawn_join;
 mod strand_yield;
 mod tcp_10k;

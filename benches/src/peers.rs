@@ -32,12 +32,16 @@ pub enum Peer {
     /// Plain threads.
     Crossbeam,
     Std,
+    /// A lock for each thing instead of one for all.
+    StdEach,
     ParkingLot,
+    /// The crate `stm`.
+    Stm,
     Limit,
 }
 
 impl Peer {
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::Ropewalk,
         Self::RopewalkCt,
         Self::RopewalkUring,
@@ -55,7 +59,9 @@ impl Peer {
         Self::Kanal,
         Self::Crossbeam,
         Self::Std,
+        Self::StdEach,
         Self::ParkingLot,
+        Self::Stm,
         Self::Limit,
     ];
 
@@ -79,7 +85,9 @@ impl Peer {
             Self::Kanal => "tokio+kanal",
             Self::Crossbeam => "threads+crossbeam",
             Self::Std => "threads+std",
+            Self::StdEach => "threads+std each",
             Self::ParkingLot => "threads+parking_lot",
+            Self::Stm => "threads+stm",
             Self::Limit => "limit",
         }
     }

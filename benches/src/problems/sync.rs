@@ -5,9 +5,9 @@ use crate::channel::{self, Flow};
 use crate::mutex::{self, Crowd};
 use crate::peers::Peer::{
     self, Crossbeam, Flume, Go, Kanal, Limit, May, ParkingLot, Ropewalk, RopewalkCt, Smol, SmolStatic, Std,
-    TokioCt, TokioMt,
+    StdEach, Stm, TokioCt, TokioMt,
 };
-use crate::{event_hop, fair_recv_loop, oneshot, pingpong, semaphore};
+use crate::{event_hop, fair_recv_loop, oneshot, pingpong, semaphore, stm};
 
 const LOCK_PEERS: &[Peer] =
     &[Ropewalk, RopewalkCt, TokioMt, TokioCt, Smol, SmolStatic, May, Go, Std, ParkingLot];
@@ -178,5 +178,21 @@ pub const PROBLEMS: &[Problem] = &[
         workers: 2,
         peers: SHARED_UNBOUNDED_PEERS,
         run: |peer, meter| channel::run::<0>(peer, MPMC, meter),
+    },
+    Problem {
+        name: "stm_counter",
+        dir: "stm",
+        about: "2 threads add to one number",
+        workers: 2,
+        peers: &[Ropewalk, Stm, Std],
+        run: stm::counter,
+    },
+    Problem {
+        name: "stm_bank",
+        dir: "stm",
+        about: "2 threads move money between 1000 accounts",
+        workers: 2,
+        peers: &[Ropewalk, Stm, Std, StdEach],
+        run: stm::bank,
     },
 ];

@@ -1,7 +1,9 @@
 //! The rows about locks, channels and events.
 
 use super::{Better, PLAIN, Row, Source};
-use crate::peers::Peer::{self, Crossbeam, Flume, Go, Kanal, May, ParkingLot, Smol, Std, TokioCt, TokioMt};
+use crate::peers::Peer::{
+    self, Crossbeam, Flume, Go, Kanal, May, ParkingLot, Smol, Std, Stm, TokioCt, TokioMt,
+};
 
 type Named = &'static [(Peer, f64)];
 
@@ -89,4 +91,6 @@ pub const ROWS: &[Row] = &[
     rate("mpsc_unbounded", 38.0, &[(Kanal, 34.0), (Crossbeam, 31.0), (TokioCt, 16.0), (TokioMt, 6.0)]),
     rate("mpmc_bounded", 45.0, &[(Crossbeam, 49.0), (Kanal, 35.0), (Go, 10.5), (Flume, 3.3), (Smol, 2.2)]),
     rate("mpmc_unbounded", 38.0, &[(Kanal, 35.0), (Crossbeam, 28.0), (Smol, 4.3), (Flume, 3.6)]),
+    rate("stm_counter", 8.0, &[(Stm, 1.0)]),
+    rate("stm_bank", 15.0, &[(Stm, 4.0)]),
 ];

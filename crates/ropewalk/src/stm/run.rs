@@ -84,7 +84,7 @@ pub fn try_atomically<T, E, F: FnMut(&mut Tx) -> TxResult<Result<T, E>>>(body: F
 impl<F> Atomically<F> {
     /// A name, by which errors call it.
     pub fn named(mut self, name: impl Into<Box<str>>) -> Self {
-        self.0.place.name = Some(name.into());
+        self.0.details().name = Some(name.into());
         self
     }
 
@@ -102,7 +102,7 @@ impl<F> Atomically<F> {
     /// If it is 0.
     pub fn limit(mut self, attempts: u32) -> Limited<F> {
         assert!(attempts > 0, "ropewalk: a transaction needs at least one attempt");
-        self.0.limit = Some(attempts);
+        self.0.details().limit = Some(attempts);
         Limited(self.0)
     }
 }
@@ -114,25 +114,30 @@ const IN_A_ROW: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 6 };
 
 struct Run<F> {
     body: F,
-    state: State,
+    /// What it waits for; most transactions never wait.
+    waiting: Option<Box<Waiting>>,
+    is_done: bool,
     /// Attempts in vain, and what they cost.
     attempts: u32,
     effort: u32,
+    location: &'static Location<'static>,
+    details: Option<Box<Details>>,
+}
+
+/// What most transactions do not have.
+#[derive(Default)]
+struct Details {
+    name: Option<Box<str>>,
     limit: Option<u32>,
-    place: Place,
+    /// Where it met others, and how often, if there is a limit.
     met: Vec<(Place, u32)>,
 }
 
-type Turn = Pin<Box<dyn Future<Output = MutexGuard<'static, ()>> + Send>>;
-
-enum State {
-    /// To be run, now.
-    Ready,
-    /// To be run after a change.
-    Watching(Watch),
-    /// To be run after others that have or want the floor; alone if that is true.
-    Queued(Turn, bool),
-    Done,
+enum Waiting {
+    /// For a change.
+    Change(Watch),
+    /// For others that have or want the floor; to have it, if that is true.
+    Turn(Pin<Box<dyn Future<Output = MutexGuard<'static, ()>> + Send>>, bool),
 }
 
 /// How an attempt ended.
@@ -164,8 +169,17 @@ impl Drop for Floor {
 impl<F> Run<F> {
     #[track_caller]
     fn new(body: F) -> Self {
-        let place = Place { location: Location::caller(), name: None };
-        Self { body, state: State::Ready, attempts: 0, effort: 0, limit: None, place, met: Vec::new() }
+        let location = Location::caller();
+        Self { body, waiting: None, is_done: false, attempts: 0, effort: 0, location, details: None }
+    }
+
+    fn details(&mut self) -> &mut Details {
+        self.details.get_or_insert_default()
+    }
+
+    fn place(&self) -> Place {
+        let name = self.details.as_ref().and_then(|details| details.name.clone());
+        Place { location: self.location, name }
     }
 
     /// `keeps`: whether a result is committed, or undone.
@@ -175,16 +189,15 @@ impl<F> Run<F> {
         F: FnMut(&mut Tx) -> TxResult<T>,
     {
         loop {
-            let floor = match self.state {
-                State::Ready => {
-                    ready!(budget::poll_proceed(cx));
-                    None
-                }
-                _ => ready!(self.poll_state(cx)),
+            let floor = if self.waiting.is_some() || self.is_done {
+                ready!(self.poll_waiting(cx))
+            } else {
+                ready!(budget::poll_proceed(cx));
+                None
             };
             match self.attempt(floor, keeps) {
                 End::Done(value) => {
-                    self.state = State::Done;
+                    self.is_done = true;
                     return Poll::Ready(Ok(value));
                 }
                 End::Watch(watching) => self.watch(watching),
@@ -200,20 +213,20 @@ impl<F> Run<F> {
     /// What it waits for has happened.
     #[cold]
     #[inline(never)]
-    fn poll_state(&mut self, cx: &mut Context<'_>) -> Poll<Option<Floor>> {
-        let floor = match &mut self.state {
-            State::Ready => None,
-            State::Watching(watch) => {
+    fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<Option<Floor>> {
+        assert!(!self.is_done, "ropewalk: a transaction polled after it was done");
+        let floor = match self.waiting.as_deref_mut() {
+            Some(Waiting::Change(watch)) => {
                 ready!(watch.poll(cx));
                 None
             }
-            State::Queued(turn, alone) => {
+            Some(Waiting::Turn(turn, alone)) => {
                 let turn = ready!(turn.as_mut().poll(cx));
                 alone.then(|| Floor::take(turn))
             }
-            State::Done => panic!("ropewalk: a transaction polled after it was done"),
+            None => None,
         };
-        self.state = State::Ready;
+        self.waiting = None;
         Poll::Ready(floor)
     }
 
@@ -248,18 +261,18 @@ impl<F> Run<F> {
     fn conflict<T>(&self, tx: &Tx) -> End<T> {
         let effort = 1 + (tx.desk.reads.all().len() / 64) as u32;
         // SAFETY: it was met by this transaction, which is under way (V2).
-        let met = tx.met.filter(|_| self.limit.is_some()).map(|core| unsafe { &*core }.place.clone());
+        let met = tx.met.filter(|_| self.limit().is_some()).map(|core| unsafe { &*core }.place.clone());
         End::Conflict(effort, met)
     }
 
     #[cold]
     fn watch(&mut self, watching: Watching) {
         match watching {
-            Watching::Yes(watch) => self.state = State::Watching(watch),
+            Watching::Yes(watch) => self.waiting = Some(Box::new(Waiting::Change(watch))),
             Watching::Changed => {}
             Watching::Never => panic!(
                 "ropewalk: {} retries before it has read anything that could change: it would wait for ever",
-                self.place.as_transaction()
+                self.place().as_transaction()
             ),
         }
     }
@@ -272,17 +285,18 @@ impl<F> Run<F> {
         self.attempts += 1;
         self.effort += effort;
         if let Some(met) = met {
-            match self.met.iter_mut().find(|(place, _)| *place == met) {
+            let known = &mut self.details().met;
+            match known.iter_mut().find(|(place, _)| *place == met) {
                 Some((_, times)) => *times += 1,
-                None => self.met.push((met, 1)),
+                None => known.push((met, 1)),
             }
         }
-        if self.limit.is_some_and(|limit| self.attempts >= limit) {
+        if self.limit().is_some_and(|limit| self.attempts >= limit) {
             return Poll::Ready(Some(self.abandon()));
         }
         let enough = self.effort >= ENOUGH;
         if enough || space().clock.is_taken() {
-            self.state = State::Queued(Box::pin(space().floor.lock()), enough);
+            self.waiting = Some(Box::new(Waiting::Turn(Box::pin(space().floor.lock()), enough)));
         } else if self.attempts.is_multiple_of(IN_A_ROW) {
             cx.waker().wake_by_ref();
             return Poll::Pending;
@@ -303,10 +317,14 @@ impl<F> Run<F> {
         (0..most / 2 + somewhere % (most / 2)).for_each(|_| spin_loop());
     }
 
+    fn limit(&self) -> Option<u32> {
+        self.details.as_ref().and_then(|details| details.limit)
+    }
+
     fn abandon(&mut self) -> Abandoned {
-        self.state = State::Done;
+        self.is_done = true;
         super::desk::Desk::count(|counters| counters.abandoned.bump());
-        let (transaction, met) = (self.place.clone(), std::mem::take(&mut self.met));
+        let (transaction, met) = (self.place(), std::mem::take(&mut self.details().met));
         Abandoned { transaction, attempts: self.attempts, met }
     }
 }
@@ -352,7 +370,7 @@ macro_rules! shown {
     ($($future:ident)*) => {$(
         impl<F> fmt::Debug for $future<F> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_struct(stringify!($future)).field("at", &self.0.place.location).finish_non_exhaustive()
+                f.debug_struct(stringify!($future)).field("at", &self.0.location).finish_non_exhaustive()
             }
         }
     )*};
