@@ -138,9 +138,8 @@ impl Presence {
         into.extend(free.map(|(_, thing)| thing));
     }
 
-    /// A moment for what is not replaced by a commit: every transaction that is under way has started before it. `None`: there is none.
+    /// Whether a transaction is under way, of those that the caller knows to have begun.
     pub(super) fn is_anybody_there(&self) -> bool {
-        fence(SeqCst); // as in `retire`
         self.slots().any(|slot| slot.announced.load(Acquire) != 0)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use ropewalk_core::block_on_simple;
-use ropewalk_core::prim::{self, Arc, AtomicBool, AtomicUsize, Ordering::*, thread};
+use ropewalk_core::prim::{self, Arc, AtomicUsize, Ordering::*, UnsafeCell, thread};
 
 fn add(variable: &TVar<u32>, by: u32) {
     block_on_simple(atomically(|tx| tx.modify(variable, |value| *value += by)));
@@ -17,9 +17,6 @@ fn add(variable: &TVar<u32>, by: u32) {
 // mutation: stm-own-lock-hides-a-change
 // - in crates/ropewalk/src/stm/commit.rs: `return self.writes[at].before.is_some_and(|before| before.version() == read.version);`
 // + `return self.writes[at].before.is_some();`
-// mutation: stm-time-is-shared
-// - in crates/ropewalk/src/stm/clock.rs: `let before = self.0.fetch_add(TICK, AcqRel);`
-// + `let before = self.0.load(Acquire); self.0.store(before + TICK, Release);`
 #[test]
 fn model_stm_two_that_count_lose_nothing() {
     prim::model(|| {
@@ -44,9 +41,6 @@ fn model_stm_two_that_count_lose_nothing() {
 // mutation: stm-value-without-its-lock
 // - in crates/ropewalk/src/stm/commit.rs: `core.value.store(write.value, Release); // with the lock (V1)`
 // + `core.value.store(write.value, Relaxed);`
-// mutation: stm-clock-does-not-show-the-locks
-// - in crates/ropewalk/src/stm/clock.rs: `self.0.load(Acquire) >> 1`
-// + `self.0.load(Relaxed) >> 1`
 // mutation: stm-publishes-before-the-value
 // - in crates/ropewalk/src/stm/commit.rs: `let old = core.value.load(Relaxed);`
 // + `core.word.publish(moment); let old = core.value.load(Relaxed);`
@@ -70,6 +64,34 @@ fn model_stm_no_attempt_sees_a_half() {
     });
 }
 
+// mutation: stm-clock-does-not-show-the-locks
+// - in crates/ropewalk/src/stm/clock.rs: `self.0.load(Acquire) >> 1`
+// + `self.0.load(Relaxed) >> 1`
+#[test]
+fn model_stm_who_catches_up_sees_all_locks() {
+    prim::model(|| {
+        let [first, left, right] = [0, 0, 0].map(TVar::new);
+        let (c, a, b) = (first.clone(), left.clone(), right.clone());
+        let thread = thread::spawn(move || {
+            block_on_simple(atomically(|tx| tx.write(&c, 1)));
+            block_on_simple(atomically(|tx| {
+                tx.write(&a, 1)?;
+                tx.write(&b, 1)
+            }));
+        });
+        block_on_simple(atomically(|tx| {
+            tx.read(&first)?; // perhaps it is later, and the clock is later still
+            let seen = (tx.read(&left)?, tx.read(&right)?);
+            assert_eq!(seen.0, seen.1);
+            Ok(())
+        }));
+        thread.join().unwrap();
+    });
+}
+
+// mutation: stm-time-is-shared
+// - in crates/ropewalk/src/stm/clock.rs: `let before = self.0.fetch_add(TICK, AcqRel);`
+// + `let before = self.0.load(Acquire); self.0.store(before + TICK, Release);`
 // mutation: stm-reader-is-not-checked
 // - in crates/ropewalk/src/stm/commit.rs: `return word.is_free_at(read.version);`
 // + `return true;`
@@ -115,22 +137,28 @@ fn model_stm_a_change_is_never_missed() {
     });
 }
 
-/// Tells when it is dropped, and whether somebody looks at it then.
-struct Alive(Arc<AtomicUsize>, AtomicBool);
+/// Counts those that are alive; loom sees who looks at it meanwhile.
+struct Alive(Arc<AtomicUsize>, UnsafeCell<bool>);
+
+// SAFETY: all look, and one alive it; whether that comes after is what is tested.
+unsafe impl Sync for Alive {}
 
 impl Alive {
-    fn new(drops: &Arc<AtomicUsize>) -> Self {
-        Self(drops.clone(), AtomicBool::new(true))
+    fn new(alive: &Arc<AtomicUsize>) -> Self {
+        alive.fetch_add(1, AcqRel);
+        Self(alive.clone(), UnsafeCell::new(true))
     }
     fn look(&self) {
-        assert!(self.1.load(Acquire));
+        // SAFETY: as above.
+        assert!(self.1.with(|alive| unsafe { *alive }));
     }
 }
 
 impl Drop for Alive {
     fn drop(&mut self) {
-        assert!(self.1.swap(false, AcqRel));
-        self.0.fetch_add(1, AcqRel);
+        // SAFETY: as above.
+        self.1.with_mut(|alive| unsafe { *alive = false });
+        self.0.fetch_sub(1, AcqRel);
     }
 }
 
@@ -155,54 +183,46 @@ impl Drop for Alive {
 #[test]
 fn model_stm_a_value_is_dropped_when_nobody_looks_at_it() {
     prim::model(|| {
-        let drops = Arc::new(AtomicUsize::new(0));
-        let variable = TVar::new(Alive::new(&drops));
-        let (other, count) = (variable.clone(), drops.clone());
+        let alive = Arc::new(AtomicUsize::new(0));
+        let variable = TVar::new(Alive::new(&alive));
+        let (other, count) = (variable.clone(), alive.clone());
         let thread = thread::spawn(move || {
             block_on_simple(atomically(|tx| tx.write(&other, Alive::new(&count))));
         });
         block_on_simple(atomically(|tx| tx.read_with(&variable, Alive::look)));
         thread.join().unwrap();
-        assert_eq!(drops.load(Acquire), 1, "the old one, once, and as soon as both are done");
+        assert_eq!(alive.load(Acquire), 1, "the old one is dropped as soon as both are done");
         drop(variable);
-        assert_eq!(drops.load(Acquire), 2);
+        assert_eq!(alive.load(Acquire), 0);
     });
 }
 
 // mutation: stm-variable-is-dropped-with-its-last-handle
 // - in crates/ropewalk/src/stm/var.rs: `if space.presence.is_anybody_there() {`
 // + `if space.presence.is_anybody_there() && false {`
-// mutation: stm-variable-looks-too-early
-// - in crates/ropewalk/src/stm/presence.rs: `fence(SeqCst); // as in \`retire\``
-// + `// as in retire`
 #[test]
 fn model_stm_a_variable_outlives_who_has_read_it() {
     prim::model(|| {
-        let drops = Arc::new(AtomicUsize::new(0));
-        let inner = TVar::new(Alive::new(&drops));
-        let outer = TVar::new(Some(inner));
-        let other = outer.clone();
-        let thread = thread::spawn(move || block_on_simple(atomically(|tx| tx.write(&other, None))));
+        let alive = Arc::new(AtomicUsize::new(0));
+        let inner = TVar::new(Alive::new(&alive));
+        let handle = inner.clone();
+        let thread = thread::spawn(move || drop(handle));
+        let mut inner = Some(inner);
         block_on_simple(atomically(|tx| {
-            let Some(inner) = tx.read(&outer)? else { return Ok(()) };
+            let inner = inner.take().expect("nobody disturbs it");
             tx.read_with(&inner, Alive::look)?;
-            drop(inner); // perhaps the last handle
-            tx.read(&outer).map(drop) // looks again at all that was read, if somebody committed
+            drop(inner); // perhaps the last one
+            assert_eq!(alive.load(Acquire), 1, "it is still ours to look at");
+            Ok(())
         }));
         thread.join().unwrap();
-        assert_eq!(drops.load(Acquire), 1);
+        assert_eq!(alive.load(Acquire), 0);
     });
 }
 
 // mutation: stm-floor-is-not-respected
 // - in crates/ropewalk/src/stm/clock.rs: `if before & ALONE != 0 && !alone {`
 // + `if before & ALONE != 0 && !alone && before == 0 {`
-// mutation: stm-alone-is-impatient
-// - in crates/ropewalk/src/stm/commit.rs: `if !patient {`
-// + `if true {`
-// mutation: stm-alone-does-not-wait-for-a-lock
-// - in crates/ropewalk/src/stm/var.rs: `if looks > IMPATIENCE && !patient {`
-// + `if looks > IMPATIENCE {`
 #[test]
 fn model_stm_who_has_the_floor_commits_at_once() {
     prim::model(|| {
@@ -228,5 +248,36 @@ fn model_stm_who_has_the_floor_commits_at_once() {
         assert_eq!(read.get(), 1);
         let written = written.get();
         assert!(written == 11, "{written}: either it came first, and was seen, or it came after");
+    });
+}
+
+// mutation: stm-alone-is-impatient
+// - in crates/ropewalk/src/stm/commit.rs: `if !patient {`
+// + `if true {`
+// mutation: stm-alone-does-not-wait-for-a-lock
+// - in crates/ropewalk/src/stm/var.rs: `if looks > IMPATIENCE && !patient {`
+// + `if looks > IMPATIENCE {`
+#[test]
+fn model_stm_who_has_the_floor_waits_for_locks() {
+    prim::model(|| {
+        let (read, written) = (TVar::new(0), TVar::new(0));
+        let (a, b) = (read.clone(), written.clone());
+        // A commit that is refused, step by step.
+        let thread = thread::spawn(move || {
+            let seen = [b.core().lock(true).unwrap(), a.core().lock(true).unwrap()];
+            let time = space().clock.tick(false);
+            [&b, &a].into_iter().zip(seen).for_each(|(variable, seen)| variable.core().word.restore(seen));
+            drop(time);
+        });
+        let turn = block_on_simple(space().floor.lock());
+        let mut tx = Tx::begin(space().clock.take(), true);
+        let seen = tx.read(&read).expect("no conflict");
+        tx.write(&written, seen + 10).unwrap();
+        tx.commit().expect("no conflict");
+        tx.is_over = true;
+        drop((tx, turn));
+        space().clock.give_back();
+        thread.join().unwrap();
+        assert_eq!(written.get(), 10);
     });
 }
