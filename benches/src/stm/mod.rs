@@ -52,19 +52,20 @@ pub fn bank(peer: Peer, meter: Meter) -> Option<Sample> {
 }
 
 fn count<C: Counter>(meter: Meter) -> Sample {
-    meter.measure(|ops| {
+    let sample = meter.measure(|ops| {
         let counter = Arc::new(C::new());
         units::all(Threads, THREADS, |_| {
             let counter = counter.clone();
             move || (0..ops / THREADS).for_each(|_| counter.add_one())
         });
         assert_eq!(counter.get(), ops);
-    })
+    });
+    sample.into_rate()
 }
 
 fn transfer<B: Bank>(meter: Meter) -> Sample {
     let bank = Arc::new(B::new());
-    meter.measure(|ops| {
+    let sample = meter.measure(|ops| {
         units::all(Threads, THREADS, |seed| {
             let bank = bank.clone();
             move || {
@@ -80,5 +81,6 @@ fn transfer<B: Bank>(meter: Meter) -> Sample {
             }
         });
         assert_eq!(bank.total(), EACH * ACCOUNTS as i64);
-    })
+    });
+    sample.into_rate()
 }

@@ -20,7 +20,7 @@ mod word;
 use clock::Clock;
 use presence::Presence;
 use ropewalk_core::prim::shared;
-use ropewalk_core::sync::Mutex;
+use ropewalk_core::wait_queue::WaitQueue;
 pub use run::{Atomically, Limited, TryAtomically, atomically, try_atomically};
 pub use stats::Stats;
 pub use stop::{Abandoned, Stop, TxResult};
@@ -32,8 +32,8 @@ pub use var::TVar;
 struct Space {
     clock: Clock,
     presence: Presence,
-    /// Who may have the floor, in the order of coming.
-    floor: Mutex<()>,
+    /// Those who wait until the clock's floor is free.
+    waiting_for_floor: WaitQueue,
 }
 
 shared!(fn space() -> Space = Space::new());
@@ -41,11 +41,11 @@ shared!(fn space() -> Space = Space::new());
 impl Space {
     #[cfg(not(any(loom, shuttle)))]
     const fn new() -> Self {
-        Self { clock: Clock::new(), presence: Presence::new(), floor: Mutex::new(()) }
+        Self { clock: Clock::new(), presence: Presence::new(), waiting_for_floor: WaitQueue::new() }
     }
     #[cfg(any(loom, shuttle))]
     fn new() -> Self {
-        Self { clock: Clock::new(), presence: Presence::new(), floor: Mutex::new(()) }
+        Self { clock: Clock::new(), presence: Presence::new(), waiting_for_floor: WaitQueue::new() }
     }
 }
 

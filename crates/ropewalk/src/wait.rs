@@ -2,6 +2,7 @@
 //!
 //! | where | what [`wait`] does |
 //! |---|---|
+//! | in a [transaction](crate::stm) | panics |
 //! | under [`with_handler`] | what the handler does |
 //! | on a strand | suspends the strand |
 //! | in a task's poll, or a destructor on a worker | parks the stack; the worker goes on on another |
@@ -75,7 +76,7 @@ impl<F: IntoFuture> Wait for F {}
 /// ```
 ///
 /// # Panics
-/// With what the future panics with, and if the default runtime cannot start.
+/// With what the future panics with, if the default runtime cannot start, and inside a [transaction](crate::stm::atomically).
 pub fn block_on<F: Future>(future: F) -> F::Output {
     block_on_in(&crate::Handle::current(), future)
 }
@@ -94,6 +95,7 @@ pub struct Blocking;
 
 impl Handler for Blocking {
     fn suspend(&self, mut future: Pin<&mut dyn Future<Output = ()>>) {
+        refuse_in_transaction_here("a wait inside a transaction");
         context::with_worker(|worker| {
             if let Some(worker) = worker {
                 worker.hold();
@@ -109,6 +111,7 @@ pub struct OnStrand;
 
 impl Handler for OnStrand {
     fn suspend(&self, future: Pin<&mut dyn Future<Output = ()>>) {
+        refuse_in_transaction_here("a wait inside a transaction");
         wait_as_here(future);
     }
 }
@@ -181,7 +184,7 @@ pub(crate) fn is_in_transaction() -> bool {
 
 /// # Panics
 /// If a transaction runs here.
-fn refuse_in_transaction_here(what: &str) {
+pub(crate) fn refuse_in_transaction_here(what: &str) {
     refuse_in_transaction(HandlerStack::here(|handlers| handlers.0.get()), what);
 }
 

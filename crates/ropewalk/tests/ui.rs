@@ -13,6 +13,7 @@ fn what_must_not_compile() {
     tests.pass("tests/ui/fine.rs");
     tests.compile_fail("tests/ui/rc_captured_by_spawn.rs");
     tests.compile_fail("tests/ui/raw_pointer_sent.rs");
+    tests.compile_fail("tests/ui/stm_variance.rs");
     tests.compile_fail("tests/ui/guard_held_over_await.rs");
     tests.compile_fail("tests/ui/local_handle_sent.rs");
     tests.compile_fail("tests/ui/local_handle_awaited_elsewhere.rs");

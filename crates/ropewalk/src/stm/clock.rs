@@ -5,17 +5,18 @@
 //!   | time, 63 bits                           | ALONE |
 //! ```
 //!
-//! - **time** The last commit that began to publish. A transaction reads it when it starts; whatever has a later version was
-//!   written since.
+//! - **time** The last commit that began to publish. A transaction starts from a time that its thread has seen; whatever has a later version
+//!   was written since.
 //! - **ALONE** Nobody but who set it may commit. A commit learns of it by the very instruction that gives it its time.
 
-use ropewalk_core::prim::{AtomicU64, Ordering::*};
+use ropewalk_core::prim::{AtomicU64, Ordering::*, Padded};
 
 const ALONE: u64 = 1;
 const TICK: u64 = 2;
 
+/// On a line of its own.
 #[derive(Debug)]
-pub(super) struct Clock(AtomicU64);
+pub(super) struct Clock(Padded<AtomicU64>);
 
 /// The time of a commit, if it may go on.
 pub(super) enum Tick {
@@ -27,11 +28,11 @@ pub(super) enum Tick {
 impl Clock {
     #[cfg(not(any(loom, shuttle)))]
     pub(super) const fn new() -> Self {
-        Self(AtomicU64::new(0))
+        Self(Padded(AtomicU64::new(0)))
     }
     #[cfg(any(loom, shuttle))]
     pub(super) fn new() -> Self {
-        Self(AtomicU64::new(0))
+        Self(Padded(AtomicU64::new(0)))
     }
 
     /// Who reads a time sees the locks of all commits up to it.
@@ -59,9 +60,10 @@ impl Clock {
     }
 
     /// From now on no other commit gets a time, until [`give_back`](Self::give_back). Returns the time: those that got one before
-    /// are no later, and hold their locks until they have published. One at a time, by a lock around it.
-    pub(super) fn take(&self) -> u64 {
-        self.0.fetch_or(ALONE, AcqRel) >> 1
+    /// are no later, and hold their locks until they have published. `None`: another one has it.
+    pub(super) fn take(&self) -> Option<u64> {
+        let before = self.0.fetch_or(ALONE, AcqRel);
+        (before & ALONE == 0).then_some(before >> 1)
     }
 
     pub(super) fn give_back(&self) {

@@ -45,6 +45,7 @@ impl Tx {
         match self.publish() {
             Ok(moment) => {
                 self.desk.slot.counters.commits.bump();
+                self.desk.time = moment;
                 self.retire(moment);
                 Ok(())
             }
@@ -52,19 +53,22 @@ impl Tx {
         }
     }
 
-    /// Returns when; or where it met another one.
+    /// Returns when; or where it met another one, if it did at a variable.
     #[inline(always)]
-    fn publish(&mut self) -> Result<u64, *const Core> {
+    fn publish(&mut self) -> Result<u64, Option<*const Core>> {
         let (before, alone) = (self.before, self.alone);
         let Desk { reads, writes, unused, replaced, wakes, slot, .. } = &mut **self.desk;
         let mut locked = Locked { writes: writes.in_order(unused), count: 0 };
-        locked.lock_all(alone).inspect_err(|_| slot.counters.conflicts_locked.bump())?;
+        locked.lock_all(alone).inspect_err(|_| slot.counters.conflicts_locked.bump()).map_err(Some)?;
         let Tick::At(moment) = space().clock.tick(alone) else {
             slot.counters.conflicts_alone.bump();
-            return Err(locked.writes[0].core);
+            return Err(None);
         };
         if moment != before {
-            locked.check(reads.all(), alone).inspect_err(|_| slot.counters.conflicts_committing.bump())?;
+            locked
+                .check(reads.all(), alone)
+                .inspect_err(|_| slot.counters.conflicts_committing.bump())
+                .map_err(Some)?;
         }
         locked.publish(moment, |core, old, watched| {
             replaced.extend(core.remains_of(old));

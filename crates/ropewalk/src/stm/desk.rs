@@ -5,13 +5,17 @@ use super::presence::{Remains, Slot};
 use super::space;
 use super::stats::Counters;
 use super::watch::Watcher;
-use crate::runtime::complain;
+use crate::runtime::{complain, wake_safely};
+use crate::{strand, wait};
 use ropewalk_core::prim::Arc;
+use ropewalk_core::task::drop_payload;
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Waker;
 
 pub(super) struct Desk {
     pub(super) slot: &'static Slot,
+    /// A time that the clock has shown to this thread: the next transaction starts from it, without asking. What is later, it will notice.
+    pub(super) time: u64,
     pub(super) reads: Reads,
     pub(super) writes: Writes,
     /// Values of ours that nobody else has seen.
@@ -38,6 +42,7 @@ impl Desk {
     fn new() -> Box<Self> {
         Box::new(Self {
             slot: space().presence.slot(),
+            time: space().clock.now(),
             reads: Reads::default(),
             writes: Writes::default(),
             unused: Vec::new(),
@@ -73,16 +78,17 @@ impl Desk {
 
     #[cold]
     fn clear(&mut self) {
-        self.slot.counters.wakes.add(self.wakes.len() as u64);
-        self.wakes.drain(..).filter_map(|watcher| watcher.change()).for_each(|waker| waker.wake());
-        for left in self.collected.drain(..) {
-            // Not by a value of ours: who committed has left it to us.
-            if catch_unwind(AssertUnwindSafe(|| drop(left))).is_err() {
+        let wakers: Vec<Waker> = self.wakes.drain(..).filter_map(|watcher| watcher.change()).collect();
+        self.slot.counters.wakes.add(wakers.len() as u64);
+        wakers.into_iter().for_each(wake_safely);
+        let all = [&mut self.unused, &mut self.replaced, &mut self.collected];
+        for left in all.into_iter().flat_map(|left| left.drain(..)) {
+            // The transaction is over, well or not, and the value may be another's: a panic has nowhere to go.
+            if let Err(payload) = strand::catch(|| drop(left)) {
                 complain(format_args!("the destructor of a value that was in a TVar panicked"));
+                drop_payload(payload);
             }
         }
-        self.unused.clear();
-        self.replaced.clear();
     }
 
     /// Counts something outside of a transaction.
@@ -94,8 +100,11 @@ impl Desk {
 
     /// Looks at a variable outside of a transaction.
     pub(super) fn visit<R>(look: impl FnOnce() -> R) -> R {
+        if wait::is_in_transaction() {
+            return look(); // its slot is announced; and nothing is collected in a body
+        }
         let mut desk = Self::take();
-        desk.slot.enter(space().clock.now());
+        desk.slot.enter(desk.time);
         let seen = look();
         desk.leave();
         desk.put_away();

@@ -5,12 +5,12 @@
 //! time. So it announces itself, with the time at which it started, in a [`Slot`]. Who replaced something looks who is there:
 //!
 //! ```text
-//! transaction: enter(clock), leave                   who replaced: retire(moment, remains)
-//!   1. start = time of the clock                       1. (the new value is published, at `moment`)
+//! transaction: enter(start), leave                   who replaced: retire(moment, remains)
+//!   1. start = a time that the clock has shown           1. (the new value is published, at `moment`)
 //!   2. slot = start                                    2. SeqCst fence                             <- barrier
 //!   3. SeqCst fence              <- barrier            3. nobody with start < moment: drop them, done
-//!   4. read, and look at what was read                 4. lock; put them on the list; mark all slots with start < moment;
-//!   5. slot = empty; if it was marked: collect            unlock; if there was nobody to mark, they are collected at once
+//!   4. read, and look at what was read                 4. lock; put them on the list, in the order of moments; if it was
+//!   5. slot = empty; if it was marked: collect            empty, mark the oldest slot, or if there is none, take them out; unlock
 //! ```
 //!
 //! # Invariants
@@ -19,8 +19,9 @@
 //!   start from the clock at `moment` or later has seen the lock of that commit, and takes no value from under it. And one that
 //!   announced itself after the look of 3 passed its barrier after ours, so it sees the new value.
 //! - **P2** A start is never announced later than it is: one that was read long ago only keeps things longer.
-//! - **P3** What is on the list has a slot that is marked, and whose start is before its moment. Slots are marked, and the list is changed,
-//!   under the lock; who empties a marked slot collects. So the last one whom something waits for collects it.
+//! - **P3** If the list is not empty, a slot was marked whose start is before the moment of the first on it, and who emptied that slot has not yet
+//!   collected. Collecting takes out all that nobody older is there for, and marks the oldest slot if something is left. The list is changed
+//!   under the lock. So what is on it is dropped, at the latest, when all have left that were there before its moment.
 //! - **P4** No code of the user runs under the lock: it is dropped after.
 
 use super::var::Core;
@@ -28,13 +29,15 @@ use super::{held::Held, stats::Counters};
 use ropewalk_core::prim::{
     AtomicBool, AtomicPtr, AtomicU64, BriefLock, Ordering::*, Padded, fence, store_before_loads,
 };
+use std::collections::VecDeque;
 use std::ptr::{NonNull, null_mut};
 
 /// Everybody's slots, and what waits for them.
 pub(super) struct Presence {
     /// Slots are added, used again, and never removed.
     first: AtomicPtr<Slot>,
-    remains: BriefLock<Vec<(u64, Remains)>>,
+    /// What was replaced, and when; in that order.
+    remains: BriefLock<VecDeque<(u64, Remains)>>,
 }
 
 /// Where one thread announces its transactions. (More than one only if a transaction begins while another one of the thread is not over.)
@@ -79,11 +82,11 @@ impl Drop for Remains {
 impl Presence {
     #[cfg(not(any(loom, shuttle)))]
     pub(super) const fn new() -> Self {
-        Self { first: AtomicPtr::new(null_mut()), remains: BriefLock::new(Vec::new()) }
+        Self { first: AtomicPtr::new(null_mut()), remains: BriefLock::new(VecDeque::new()) }
     }
     #[cfg(any(loom, shuttle))]
     pub(super) fn new() -> Self {
-        Self { first: AtomicPtr::new(null_mut()), remains: BriefLock::new(Vec::new()) }
+        Self { first: AtomicPtr::new(null_mut()), remains: BriefLock::new(VecDeque::new()) }
     }
 
     pub(super) fn slots(&self) -> impl Iterator<Item = &Slot> {
@@ -112,30 +115,47 @@ impl Presence {
     }
 
     /// What was replaced at `moment`, which is published. What nobody looks at any more is left in `remains`, for the caller to drop; the
-    /// rest is dropped by the last one who might look at it.
+    /// rest is dropped by one of those who might look at it.
     pub(super) fn retire(&self, moment: u64, remains: &mut Vec<Remains>) {
         fence(SeqCst); // who replaced
         if !self.slots().any(|slot| slot.started_before(moment)) {
             return;
         }
         let mut kept = self.remains.lock();
-        kept.extend(remains.drain(..).map(|thing| (moment, thing)));
-        self.collect_under(&mut kept, remains);
+        let (is_first, at) = (kept.is_empty(), kept.partition_point(|(other, _)| *other <= moment));
+        for thing in remains.drain(..) {
+            kept.insert(at, (moment, thing)); // at the end, or almost
+        }
+        if is_first {
+            self.take_out(&mut kept, remains); // ours, if all of them have left meanwhile
+        }
     }
 
     /// By whom something may have waited for.
     #[cold]
     pub(super) fn collect(&self, into: &mut Vec<Remains>) {
-        self.collect_under(&mut self.remains.lock(), into);
+        self.take_out(&mut self.remains.lock(), into);
     }
 
-    /// Takes out what nobody looks at any more; those whom the rest waits for are marked (P3).
-    fn collect_under(&self, kept: &mut Vec<(u64, Remains)>, into: &mut Vec<Remains>) {
+    /// Takes out what nobody looks at any more. If something is left, the oldest transaction is marked (P3).
+    fn take_out(&self, kept: &mut VecDeque<(u64, Remains)>, into: &mut Vec<Remains>) {
         fence(SeqCst); // who collects
-        let Some(last) = kept.iter().map(|(moment, _)| *moment).max() else { return };
-        let oldest = self.slots().filter_map(|slot| slot.mark(last)).min().unwrap_or(u64::MAX);
-        let free = kept.extract_if(.., |(moment, _)| *moment <= oldest);
-        into.extend(free.map(|(_, thing)| thing));
+        while let Some(&(first, _)) = kept.front() {
+            let starts = self.slots().filter_map(|slot| Some((slot.start()?, slot)));
+            let oldest = starts.min_by_key(|(start, _)| *start);
+            match oldest {
+                Some((start, slot)) if start < first => {
+                    if slot.mark(start) {
+                        return;
+                    } // it has left: look again
+                }
+                _ => {
+                    let until = oldest.map_or(u64::MAX, |(start, _)| start);
+                    let free = kept.partition_point(|(moment, _)| *moment <= until);
+                    into.extend(kept.drain(..free).map(|(_, thing)| thing));
+                }
+            }
+        }
     }
 
     /// Whether a transaction is under way, of those that the caller knows to have begun.
@@ -162,26 +182,21 @@ impl Slot {
         self.taken.store(false, Release);
     }
 
+    /// When the transaction in it started, if there is one.
+    fn start(&self) -> Option<u64> {
+        (self.announced.load(Acquire) >> 1).checked_sub(1)
+    }
+
     fn started_before(&self, moment: u64) -> bool {
-        starts_before(self.announced.load(Acquire), moment).is_some()
+        self.start().is_some_and(|start| start < moment)
     }
 
-    /// Marks it, if a transaction is in it that started before `moment`; returns when it did.
-    fn mark(&self, moment: u64) -> Option<u64> {
-        let mut announced = self.announced.load(Acquire);
-        loop {
-            let start = starts_before(announced, moment)?;
-            match self.announced.compare_exchange(announced, announced | AWAITED, AcqRel, Acquire) {
-                Ok(_) => return Some(start),
-                Err(now) => announced = now,
-            }
-        }
+    /// Marks the transaction in it, if it is (still) one that started then.
+    fn mark(&self, start: u64) -> bool {
+        let plain = (start + 1) << 1;
+        let marked = self.announced.compare_exchange(plain, plain | AWAITED, AcqRel, Acquire);
+        marked.is_ok() || marked == Err(plain | AWAITED)
     }
-}
-
-fn starts_before(announced: u64, moment: u64) -> Option<u64> {
-    let start = (announced >> 1).checked_sub(1)?;
-    (start < moment).then_some(start)
 }
 
 /// Models end: then nobody is left.

@@ -6,8 +6,8 @@ use super::stop::{Abandoned, Place, Stop, TxResult, Why};
 use super::tx::Tx;
 use super::watch::{Watch, Watching};
 use crate::wait::as_transaction;
+use ropewalk_core::blocked::Reason;
 use ropewalk_core::prim::spin_loop;
-use ropewalk_core::sync::MutexGuard;
 use ropewalk_core::{budget, contention};
 use std::fmt;
 use std::future::Future;
@@ -82,14 +82,9 @@ pub fn try_atomically<T, E, F: FnMut(&mut Tx) -> TxResult<Result<T, E>>>(body: F
 }
 
 impl<F> Atomically<F> {
-    /// A name, by which errors call it.
-    pub fn named(mut self, name: impl Into<Box<str>>) -> Self {
-        self.0.details().name = Some(name.into());
-        self
-    }
-
     /// Gives up with an error that names whom it met, after `attempts` attempts that others made useless. (Without a limit it gets the
-    /// floor for itself after some time, so it comes to an end. Waiting for a change is not an attempt in vain.)
+    /// floor for itself after some time, so it comes to an end. Waiting for a change is not an attempt in vain, and the count begins again
+    /// after it.)
     ///
     /// ```
     /// use ropewalk::{Wait, stm::{TVar, atomically}};
@@ -106,6 +101,19 @@ impl<F> Atomically<F> {
         Limited(self.0)
     }
 }
+
+macro_rules! named {
+    ($($future:ident)*) => {$(
+        impl<F> $future<F> {
+            /// A name, by which errors call it.
+            pub fn named(mut self, name: impl Into<Box<str>>) -> Self {
+                self.0.details().name = Some(name.into());
+                self
+            }
+        }
+    )*};
+}
+named!(Atomically TryAtomically Limited);
 
 /// After so much effort in vain a transaction gets the floor.
 const ENOUGH: u32 = if cfg!(any(loom, shuttle)) { 3 } else { 48 };
@@ -136,8 +144,19 @@ struct Details {
 enum Waiting {
     /// For a change.
     Change(Watch),
-    /// For others that have or want the floor; to have it, if that is true.
-    Turn(Pin<Box<dyn Future<Output = MutexGuard<'static, ()>> + Send>>, bool),
+    /// For the one that has the floor; then to have it, if that is true.
+    Floor(Pin<Box<dyn Future<Output = ()> + Send>>, bool),
+}
+
+impl Waiting {
+    fn floor(to_have_it: bool) -> Box<Self> {
+        let free = async {
+            let queue = &space().waiting_for_floor;
+            // Woken or not closed: it never is.
+            let _again = queue.wait_because(Reason::Transaction, 0, || space().clock.is_taken()).await;
+        };
+        Box::new(Self::Floor(Box::pin(free), to_have_it))
+    }
 }
 
 /// How an attempt ended.
@@ -148,21 +167,22 @@ enum End<T> {
     Conflict(u32, Option<Place>),
 }
 
-/// The right to be the only one that commits.
+/// The right to be the only one that commits. It is had for one attempt, never while somebody sleeps; those who wait for it own
+/// nothing, so it does not matter whether they are polled.
 struct Floor {
     start: u64,
-    _turn: MutexGuard<'static, ()>,
 }
 
 impl Floor {
-    fn take(turn: MutexGuard<'static, ()>) -> Self {
-        Self { start: space().clock.take(), _turn: turn }
+    fn take() -> Option<Self> {
+        space().clock.take().map(|start| Self { start })
     }
 }
 
 impl Drop for Floor {
     fn drop(&mut self) {
-        space().clock.give_back(); // and then the next one's turn comes
+        space().clock.give_back();
+        space().waiting_for_floor.wake_all();
     }
 }
 
@@ -189,12 +209,11 @@ impl<F> Run<F> {
         F: FnMut(&mut Tx) -> TxResult<T>,
     {
         loop {
-            let floor = if self.waiting.is_some() || self.is_done {
-                ready!(self.poll_waiting(cx))
-            } else {
+            let floor =
+                if self.waiting.is_some() || self.is_done { ready!(self.poll_waiting(cx)) } else { None };
+            if floor.is_none() {
                 ready!(budget::poll_proceed(cx));
-                None
-            };
+            }
             match self.attempt(floor, keeps) {
                 End::Done(value) => {
                     self.is_done = true;
@@ -215,19 +234,26 @@ impl<F> Run<F> {
     #[inline(never)]
     fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<Option<Floor>> {
         assert!(!self.is_done, "ropewalk: a transaction polled after it was done");
-        let floor = match self.waiting.as_deref_mut() {
-            Some(Waiting::Change(watch)) => {
-                ready!(watch.poll(cx));
-                None
+        loop {
+            let to_have_it = match self.waiting.as_deref_mut() {
+                Some(Waiting::Change(watch)) => {
+                    ready!(watch.poll(cx));
+                    false
+                }
+                Some(Waiting::Floor(free, to_have_it)) => {
+                    ready!(free.as_mut().poll(cx));
+                    *to_have_it
+                }
+                None => false,
+            };
+            let floor = if to_have_it { Floor::take() } else { None };
+            if to_have_it && floor.is_none() {
+                self.waiting = Some(Waiting::floor(true)); // another one was faster
+                continue;
             }
-            Some(Waiting::Turn(turn, alone)) => {
-                let turn = ready!(turn.as_mut().poll(cx));
-                alone.then(|| Floor::take(turn))
-            }
-            None => None,
-        };
-        self.waiting = None;
-        Poll::Ready(floor)
+            self.waiting = None;
+            return Poll::Ready(floor);
+        }
     }
 
     #[inline(always)]
@@ -235,25 +261,31 @@ impl<F> Run<F> {
     where
         F: FnMut(&mut Tx) -> TxResult<T>,
     {
-        let start = floor.as_ref().map_or_else(|| space().clock.now(), |floor| floor.start);
-        let mut tx = Tx::begin(start, floor.is_some());
+        let result; // what is not kept of it is dropped after all others
+        let mut tx = Tx::begin(floor.as_ref().map(|floor| floor.start));
         let floor = floor; // given back before the transaction's end runs code of the user
         if tx.alone {
             tx.desk.slot.counters.alone.bump();
         }
-        let result = as_transaction(|| (self.body)(&mut tx));
+        result = as_transaction(|| (self.body)(&mut tx));
         tx.is_over = true;
-        let end = match result {
-            Ok(value) if !keeps(&value) && !tx.is_doomed() => {
+        let end = match &result {
+            Ok(value) if !keeps(value) && !tx.is_doomed() => {
                 tx.desk.slot.counters.reads.bump();
-                End::Done(value)
+                End::Done(())
             }
-            Ok(value) if tx.commit().is_ok() => End::Done(value),
+            Ok(_) if tx.commit().is_ok() => End::Done(()),
             Err(Stop(Why::Retry)) if !tx.is_doomed() => End::Watch(tx.watch()),
             _ => self.conflict(&tx),
         };
         drop(floor);
-        end
+        drop(tx);
+        match (end, result) {
+            (End::Done(()), Ok(value)) => End::Done(value),
+            (End::Watch(watching), _) => End::Watch(watching),
+            (End::Conflict(effort, met), _) => End::Conflict(effort, met),
+            (End::Done(()), Err(_)) => unreachable!("only a result is done"),
+        }
     }
 
     #[cold]
@@ -268,7 +300,10 @@ impl<F> Run<F> {
     #[cold]
     fn watch(&mut self, watching: Watching) {
         match watching {
-            Watching::Yes(watch) => self.waiting = Some(Box::new(Waiting::Change(watch))),
+            Watching::Yes(watch) => {
+                (self.attempts, self.effort) = (0, 0); // it came as far as it could
+                self.waiting = Some(Box::new(Waiting::Change(watch)));
+            }
             Watching::Changed => {}
             Watching::Never => panic!(
                 "ropewalk: {} retries before it has read anything that could change: it would wait for ever",
@@ -296,7 +331,7 @@ impl<F> Run<F> {
         }
         let enough = self.effort >= ENOUGH;
         if enough || space().clock.is_taken() {
-            self.waiting = Some(Box::new(Waiting::Turn(Box::pin(space().floor.lock()), enough)));
+            self.waiting = Some(Waiting::floor(enough));
         } else if self.attempts.is_multiple_of(IN_A_ROW) {
             cx.waker().wake_by_ref();
             return Poll::Pending;

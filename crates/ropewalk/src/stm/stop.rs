@@ -84,16 +84,13 @@ impl fmt::Display for Abandoned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} was given up after {} attempts; others changed",
+            "{} was given up after {} attempts; it met others",
             self.transaction.as_transaction(),
             self.attempts
         )?;
         let commas = std::iter::once(" ").chain(std::iter::repeat(", "));
         for (comma, (place, times)) in commas.zip(&self.met) {
-            write!(f, "{comma}{place}, {times} times")?;
-        }
-        if self.met.is_empty() {
-            f.write_str(" what it read")?;
+            write!(f, "{comma}at {place}, {times} times")?;
         }
         Ok(())
     }

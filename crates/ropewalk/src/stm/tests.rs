@@ -235,14 +235,20 @@ fn model_stm_who_has_the_floor_commits_at_once() {
             }));
         });
         {
-            let _turn = block_on_simple(space().floor.lock());
-            let mut tx = Tx::begin(space().clock.take(), true);
+            let start = loop {
+                match space().clock.take() {
+                    Some(start) => break start,
+                    None => thread::yield_now(),
+                }
+            };
+            let mut tx = Tx::begin(Some(start));
             let seen = tx.read(&read).expect("no conflict");
             tx.write(&written, seen + 10).unwrap();
             tx.commit().expect("no conflict");
             tx.is_over = true;
             drop(tx);
             space().clock.give_back();
+            space().waiting_for_floor.wake_all();
         }
         thread.join().unwrap();
         assert_eq!(read.get(), 1);
@@ -269,13 +275,12 @@ fn model_stm_who_has_the_floor_waits_for_locks() {
             [&b, &a].into_iter().zip(seen).for_each(|(variable, seen)| variable.core().word.restore(seen));
             drop(time);
         });
-        let turn = block_on_simple(space().floor.lock());
-        let mut tx = Tx::begin(space().clock.take(), true);
+        let mut tx = Tx::begin(space().clock.take());
         let seen = tx.read(&read).expect("no conflict");
         tx.write(&written, seen + 10).unwrap();
         tx.commit().expect("no conflict");
         tx.is_over = true;
-        drop((tx, turn));
+        drop(tx);
         space().clock.give_back();
         thread.join().unwrap();
         assert_eq!(written.get(), 10);

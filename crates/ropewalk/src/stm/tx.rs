@@ -51,10 +51,12 @@ pub struct Tx {
 
 impl Tx {
     #[inline(always)]
-    pub(super) fn begin(start: u64, alone: bool) -> Self {
+    pub(super) fn begin(floor: Option<u64>) -> Self {
         let desk = Desk::take();
+        let start = floor.unwrap_or(desk.time);
         desk.slot.enter(start);
-        Self { desk: ManuallyDrop::new(desk), before: start + 1, alone, is_over: false, met: None }
+        let (desk, before, alone) = (ManuallyDrop::new(desk), start + 1, floor.is_some());
+        Self { desk, before, alone, is_over: false, met: None }
     }
 
     /// The value of a variable: what this transaction has written, or what it was when the transaction began (or later, if nothing
@@ -274,7 +276,7 @@ impl Tx {
             looks += 1;
             if looks > IMPATIENCE && !self.alone {
                 self.desk.slot.counters.conflicts_locked.bump();
-                return Err(self.conflict(core));
+                return Err(self.conflict(Some(core)));
             }
             pause(looks);
         }
@@ -283,8 +285,9 @@ impl Tx {
         let changed = |read: &&super::log::Read| !unsafe { &*read.core }.word.load().is_free_at(read.version);
         if let Some(read) = self.desk.reads.all().iter().find(changed).copied() {
             self.desk.slot.counters.conflicts_reading.bump();
-            return Err(self.conflict(read.core));
+            return Err(self.conflict(Some(read.core)));
         }
+        self.desk.time = now;
         self.before = now + 1;
         Ok(())
     }
@@ -294,9 +297,9 @@ impl Tx {
     }
 
     /// It is doomed (T2).
-    pub(super) fn conflict(&mut self, met: *const Core) -> Stop {
+    pub(super) fn conflict(&mut self, met: Option<*const Core>) -> Stop {
         self.before = 0;
-        self.met = Some(met);
+        self.met = met;
         Stop(Why::Conflict)
     }
 }

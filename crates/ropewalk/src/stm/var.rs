@@ -16,6 +16,7 @@ use super::stop::Place;
 use super::watch::Watcher;
 use super::word::{Word, WordCell};
 use ropewalk_core::prim::{Arc, AtomicPtr, AtomicUsize, BriefLock, Ordering::*, fence, pause};
+use std::cell::RefCell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -40,7 +41,8 @@ use std::ptr::NonNull;
 /// replaced it.
 pub struct TVar<T> {
     core: NonNull<Core>,
-    value: PhantomData<std::sync::Arc<T>>,
+    /// Invariant: what is written through one handle is read through others.
+    value: PhantomData<fn(T) -> T>,
 }
 
 // SAFETY: a handle gives `&T` to any thread, and the last one may drop a `T` that another one made.
@@ -106,7 +108,8 @@ impl<T: Send + Sync + 'static> TVar<T> {
         unsafe { self.core.as_ref() }
     }
 
-    /// The value now, outside of a transaction.
+    /// The value now, outside of a transaction. Inside of one it is not what the transaction sees, and not what it relies on:
+    /// use [`Tx::read`](super::Tx::read) there.
     ///
     /// ```
     /// assert_eq!(ropewalk::stm::TVar::new("a").get(), "a");
@@ -115,6 +118,10 @@ impl<T: Send + Sync + 'static> TVar<T> {
     where
         T: Clone,
     {
+        if held::in_place::<T>() {
+            // SAFETY: a value of this variable; a number is in the word itself.
+            return unsafe { held::show(self.core().look_patiently().0, T::clone) };
+        }
         self.get_arc().as_ref().clone()
     }
 
@@ -222,7 +229,32 @@ impl Core {
             let moment = space.clock.pass();
             space.presence.retire(moment, &mut remains);
         }
+        dispose(remains);
     }
+}
+
+/// Drops variables one after the other: the value of one may have the last handle of the next, and so on without end.
+fn dispose(remains: Vec<Remains>) {
+    thread_local!(static LINE: RefCell<Option<Vec<Remains>>> = const { RefCell::new(None) });
+    /// Whatever happens, the next one begins a line of its own.
+    struct Ends;
+    impl Drop for Ends {
+        fn drop(&mut self) {
+            let _ended = LINE.try_with(|line| line.take());
+        }
+    }
+    let mut remains = remains;
+    let joined = LINE.try_with(|line| line.borrow_mut().as_mut().map(|line| line.append(&mut remains)));
+    if matches!(joined, Ok(Some(()))) {
+        return;
+    }
+    let _line = LINE.try_with(|line| line.replace(Some(Vec::new())));
+    let ends = Ends;
+    drop(remains);
+    while let Ok(Some(next)) = LINE.try_with(|line| line.borrow_mut().as_mut().and_then(Vec::pop)) {
+        drop(next);
+    }
+    drop(ends);
 }
 
 /// How often a commit looks at a word that is locked by another one.
@@ -260,7 +292,10 @@ impl Drop for Kept {
 impl<T> Clone for TVar<T> {
     fn clone(&self) -> Self {
         // SAFETY: an owner is left, this one.
-        unsafe { self.core.as_ref() }.owners.fetch_add(1, Relaxed);
+        let owners = unsafe { self.core.as_ref() }.owners.fetch_add(1, Relaxed);
+        if owners > isize::MAX as usize {
+            std::process::abort(); // so many were forgotten that the count would begin again
+        }
         Self { core: self.core, value: PhantomData }
     }
 }

@@ -55,6 +55,7 @@ pub fn scope<'env, F, T>(f: F) -> T
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
+    crate::wait::refuse_in_transaction_here("a scope of strands inside a transaction");
     let scope = Scope { scene: Scene::new(Kind::Scope), scope: PhantomData, env: PhantomData };
     let close = Abort(UNCLOSED);
     let result = catch(|| f(&scope));
@@ -83,6 +84,7 @@ pub fn nursery<'env, F, T>(f: F) -> T
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
+    crate::wait::refuse_in_transaction_here("a nursery inside a transaction");
     let scope = Scope { scene: Scene::new(Kind::Nursery), scope: PhantomData, env: PhantomData };
     let close = Abort(UNCLOSED);
     let result = {

@@ -97,6 +97,7 @@ pub fn scope<'env, F, T>(f: F) -> T
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
+    crate::wait::refuse_in_transaction_here("a scope of threads inside a transaction");
     let members = Arc::new(Members { latch: Latch::new(0), panic: Lock::new(Kept::Nothing) });
     let scope = Scope { members: members.clone(), scope: PhantomData, env: PhantomData };
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));

@@ -80,24 +80,27 @@ fn a_point_of_preemption_inside_does_nothing() {
     });
 }
 
-/// Scopes wait for their strands, whatever is around them; others may have transactions meanwhile, on the same thread.
+/// A scope waits for its members at its end, where it cannot be refused any more.
 #[test]
-fn a_scope_inside_is_foolish_but_does_no_harm() {
-    let runtime = Runtime::builder().worker_threads(1).build().unwrap();
-    let (inner, outer) = (TVar::new("a".to_owned()), TVar::new("a".to_owned()));
-    runtime.run(|| {
-        let _either_way = panic_of(|| {
-            atomically(|tx| {
-                let seen = tx.read_arc(&outer)?;
-                ropewalk::strand::scope(|s| {
-                    drop(s.spawn(|| atomically(|tx| tx.write(&inner, "b".to_owned())).wait()));
-                });
-                tx.write(&outer, format!("{seen}b"))
-            })
-            .wait();
-        });
+fn a_scope_inside() {
+    everywhere(|| {
+        let strands = || atomically(|_| Ok(ropewalk::strand::scope(|_| ()))).wait();
+        let nursery = || atomically(|_| Ok(ropewalk::strand::nursery(|_| ()))).wait();
+        let threads = || atomically(|_| Ok(ropewalk::thread::scope(|_| ()))).wait();
+        refused(panic_of(strands), "a scope of strands");
+        refused(panic_of(nursery), "a nursery");
+        refused(panic_of(threads), "a scope of threads");
     });
-    atomically(|tx| tx.swap(&inner, &outer)).wait();
+}
+
+/// Handlers that are called by hand do not wait either.
+#[test]
+fn a_handler_inside() {
+    use ropewalk::Handler;
+    everywhere(|| {
+        refused(panic_of(|| atomically(|_| Ok(Blocking.suspend(pin!(async {})))).wait()), "a wait");
+        refused(panic_of(|| atomically(|_| Ok(ropewalk::OnStrand.suspend(pin!(async {})))).wait()), "a wait");
+    });
 }
 
 #[test]

@@ -142,17 +142,19 @@ fn destructors_may_have_transactions_of_their_own() {
     crate::kit::until("all have counted", || drops.get() == 4);
 }
 
+/// The transaction is over by then: the panic is reported, and that is all.
 #[test]
-fn a_destructor_that_panics_ends_its_own_transaction_and_no_other() {
+fn a_destructor_that_panics_undoes_nothing() {
     struct Panics;
     impl Drop for Panics {
         fn drop(&mut self) {
             panic!("on purpose: in a destructor");
         }
     }
-    let variable = TVar::new(Some(Panics));
-    let _wherever_it_is_dropped = panic_of(|| atomically(|tx| tx.write(&variable, None)).wait());
-    assert!(atomically(|tx| tx.read_with(&variable, Option::is_none)).wait(), "it is committed");
+    let variables = [TVar::new(Some(Panics)), TVar::new(Some(Panics))];
+    atomically(|tx| variables.iter().try_for_each(|variable| tx.write(variable, None))).wait();
+    let empty = |tx: &mut ropewalk::stm::Tx, at: usize| tx.read_with(&variables[at], Option::is_none);
+    assert!(atomically(|tx| Ok(empty(tx, 0)? && empty(tx, 1)?)).wait(), "it is committed");
 }
 
 /// A value that has handles of variables in it.
@@ -162,6 +164,11 @@ fn a_chain_of_variables_is_dropped_without_a_deep_stack() {
     atomically(|tx| queue.extend(tx, 0..200_000)).wait();
     assert_eq!(atomically(|tx| queue.pop(tx)).wait(), 0);
     drop(queue);
+
+    // The usual list: a node has the variable that has the next one.
+    struct Node(#[expect(dead_code, reason = "it is there to be dropped")] TVar<Option<Arc<Node>>>);
+    let list = (0..100_000).fold(None, |next, _| Some(Arc::new(Node(TVar::new(next)))));
+    thread::Builder::new().stack_size(256 << 10).spawn(move || drop(list)).unwrap().join().unwrap();
 
     #[derive(Clone)]
     struct Link(Option<TMVar<u32>>);

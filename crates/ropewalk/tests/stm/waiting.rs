@@ -230,3 +230,65 @@ fn what_a_task_waits_for_is_shown() {
     atomically(|tx| tx.write(&variable, 1)).wait();
     waiting.wait().unwrap();
 }
+
+/// One who waits, and panics when it is woken, takes nobody's call along.
+#[test]
+fn a_waker_that_panics() {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Wake, Waker};
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("on purpose: in a waker");
+        }
+    }
+    let (runtime, variable) = (runtime(), TVar::new(0));
+    let reach = || {
+        let variable = variable.clone();
+        atomically(move |tx| {
+            let seen = tx.read(&variable)?;
+            tx.check(seen > 0)
+        })
+    };
+    let mut first = pin!(reach());
+    assert!(first.as_mut().poll(&mut Context::from_waker(&Waker::from(Arc::new(Panics)))).is_pending());
+    let before = stats().retries;
+    let second = runtime.spawn(reach());
+    until("it waits", || stats().retries > before);
+    atomically(|tx| tx.write(&variable, 1)).wait();
+    second.wait().unwrap();
+    assert!(first.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
+}
+
+/// Those who wait for the floor own nothing: who is not polled any more stops nobody.
+#[test]
+fn one_who_wants_the_floor_and_is_not_polled_stops_nobody() {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+    guarded("set aside", || {
+        let counter = TVar::new(0);
+        let add = || atomically(|tx| tx.modify(&counter, |count| *count += 1));
+        let disturb = || thread::scope(|s| drop(s.spawn(|| add().wait())));
+        // Each of its attempts is in vain, so it asks for the floor sooner or later; then it is left alone.
+        let mut polls = 0;
+        let mut aside = pin!(atomically(|tx| {
+            let seen = tx.read(&counter)?;
+            if polls < 47 {
+                polls += 1;
+                disturb();
+            }
+            tx.write(&counter, seen)
+        }));
+        for _ in 0..5 {
+            let _either_way = aside.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+        }
+        thread::scope(|s| {
+            for _ in 0..4 {
+                s.spawn(|| (0..2_000).for_each(|_| add().wait()));
+            }
+        });
+        assert!(counter.get() >= 8_000);
+    });
+}

@@ -87,7 +87,8 @@ impl<T: Clone + Send + Sync + 'static> TQueue<T> {
     /// Whether there is none.
     #[allow(clippy::missing_errors_doc)]
     pub fn is_empty(&self, tx: &mut Tx) -> TxResult<bool> {
-        Ok(self.front(tx)?.first().is_none())
+        let is_empty = |list: &List<T>| list.first().is_none();
+        Ok(tx.read_with(&self.front, is_empty)? && tx.read_with(&self.back, is_empty)?)
     }
 
     /// The receivers' end, with what the senders have brought if it was used up.
