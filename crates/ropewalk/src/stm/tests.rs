@@ -177,9 +177,12 @@ impl Drop for Alive {
 // mutation: stm-who-leaves-does-not-release
 // - in crates/ropewalk/src/stm/presence.rs: `self.announced.swap(0, AcqRel) & AWAITED != 0`
 // + `self.announced.swap(0, Relaxed) & AWAITED != 0`
+// mutation: stm-who-collects-leaves-the-rest
+// - in crates/ropewalk/src/stm/presence.rs: `if slot.mark(start) {`
+// + `if start < u64::MAX {`
 // mutation: stm-who-is-there-is-not-marked
-// - in crates/ropewalk/src/stm/presence.rs: `match self.announced.compare_exchange(announced, announced | AWAITED, AcqRel, Acquire) {`
-// + `match self.announced.compare_exchange(announced, announced, AcqRel, Acquire) {`
+// - in crates/ropewalk/src/stm/presence.rs: `let marked = self.announced.compare_exchange(plain, plain | AWAITED, AcqRel, Acquire);`
+// + `let marked = self.announced.compare_exchange(plain, plain, AcqRel, Acquire);`
 #[test]
 fn model_stm_a_value_is_dropped_when_nobody_looks_at_it() {
     prim::model(|| {
