@@ -33,7 +33,7 @@ pub(crate) fn bytes<T>(address: *const T, count: usize) {
 
 /// Asks for the cache line at `address`, to be written.
 #[inline(always)]
-fn to_write<T>(address: *const T) {
+pub fn to_write<T>(address: *const T) {
     // SAFETY: a prefetch never faults and changes nothing but the cache.
     #[cfg(all(target_arch = "x86_64", not(any(miri, loom, shuttle))))]
     unsafe {

@@ -12,6 +12,7 @@ use super::held::{self, Held};
 use super::space;
 use super::stop::{Stop, TxResult, Why};
 use super::var::{Core, IMPATIENCE, TVar};
+use ropewalk_core::prefetch::to_write;
 use ropewalk_core::prim::pause;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
@@ -138,6 +139,7 @@ impl Tx {
         variable: &TVar<T>,
         f: impl FnOnce(&mut T) -> R,
     ) -> TxResult<R> {
+        to_write(variable.core()); // it is read to be written: its line is to come once
         let mut value = self.read(variable)?;
         let result = f(&mut value);
         self.write(variable, value)?;
@@ -155,6 +157,7 @@ impl Tx {
     /// # Errors
     /// [`Stop`]: pass it on.
     pub fn replace<T: Clone + Send + Sync + 'static>(&mut self, variable: &TVar<T>, value: T) -> TxResult<T> {
+        to_write(variable.core());
         let old = self.read(variable)?;
         self.write(variable, value)?;
         Ok(old)
