@@ -6,8 +6,8 @@
 //! Beside Ropewalk's transactions: those of the crate `stm`, one lock around everything, a lock for each account.
 
 mod locks;
+mod peer;
 mod ropewalk;
-mod stm;
 
 use crate::meter::{Meter, Sample};
 use crate::peers::Peer;
@@ -35,7 +35,7 @@ trait Bank: Send + Sync + 'static {
 pub fn counter(peer: Peer, meter: Meter) -> Option<Sample> {
     Some(match peer {
         Peer::Ropewalk => count::<ropewalk::Counter>(meter),
-        Peer::Stm => count::<stm::Counter>(meter),
+        Peer::Stm => count::<peer::Counter>(meter),
         Peer::Std => count::<locks::Counter>(meter),
         _ => return None,
     })
@@ -44,7 +44,7 @@ pub fn counter(peer: Peer, meter: Meter) -> Option<Sample> {
 pub fn bank(peer: Peer, meter: Meter) -> Option<Sample> {
     Some(match peer {
         Peer::Ropewalk => transfer::<ropewalk::Bank>(meter),
-        Peer::Stm => transfer::<stm::Bank>(meter),
+        Peer::Stm => transfer::<peer::Bank>(meter),
         Peer::Std => transfer::<locks::OneLock>(meter),
         Peer::StdEach => transfer::<locks::LockEach>(meter),
         _ => return None,

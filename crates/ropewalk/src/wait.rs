@@ -176,10 +176,9 @@ pub(crate) fn as_transaction<R>(f: impl FnOnce() -> R) -> R {
 
 /// Whether a transaction runs here.
 pub(crate) fn is_in_transaction() -> bool {
+    let frame = HandlerStack::here(|handlers| handlers.0.get());
     // SAFETY: as in `wait`.
-    HandlerStack::here(|handlers| {
-        unsafe { handlers.0.get().as_ref() }.is_some_and(|frame| frame.in_transaction)
-    })
+    unsafe { frame.as_ref() }.is_some_and(|frame| frame.in_transaction)
 }
 
 /// # Panics

@@ -13,6 +13,17 @@ fn refused(said: Option<String>, what: &str) {
     assert!(said.contains(what) && said.contains("inside a transaction"), "{said}");
 }
 
+/// What a transaction says that does this.
+fn inside(mut f: impl FnMut()) -> Option<String> {
+    panic_of(|| {
+        atomically(|_| {
+            f();
+            Ok(())
+        })
+        .wait()
+    })
+}
+
 fn everywhere(test: impl Fn() + Send + Sync + Clone + 'static) {
     let runtime = Runtime::builder().worker_threads(1).build().unwrap();
     test();
@@ -25,9 +36,9 @@ fn everywhere(test: impl Fn() + Send + Sync + Clone + 'static) {
 fn a_wait_inside() {
     everywhere(|| {
         let wait = || ropewalk::wait(ropewalk::time::sleep(Duration::ZERO));
-        refused(panic_of(|| atomically(|_| Ok(wait())).wait()), "a wait");
-        refused(panic_of(|| atomically(|_| Ok(with_handler(&Blocking, wait))).wait()), "a wait");
-        refused(panic_of(|| atomically(|_| Ok(with_handler(&ropewalk::OnStrand, wait))).wait()), "a wait");
+        refused(inside(wait), "a wait");
+        refused(inside(|| with_handler(&Blocking, wait)), "a wait");
+        refused(inside(|| with_handler(&ropewalk::OnStrand, wait)), "a wait");
         wait(); // after it all is as before
     });
 }
@@ -35,8 +46,8 @@ fn a_wait_inside() {
 #[test]
 fn block_on_inside() {
     let runtime = Runtime::builder().worker_threads(0).build().unwrap();
-    refused(panic_of(|| atomically(|_| Ok(ropewalk::block_on(async {}))).wait()), "block_on");
-    refused(panic_of(|| atomically(|_| Ok(runtime.block_on(async {}))).wait()), "block_on");
+    refused(inside(|| ropewalk::block_on(async {})), "block_on");
+    refused(inside(|| runtime.block_on(async {})), "block_on");
 }
 
 #[test]
@@ -46,7 +57,7 @@ fn a_transaction_inside() {
         let add = || atomically(|tx| tx.modify(&counter, |count| *count += 1));
         let poll = || pin!(add()).poll(&mut Context::from_waker(Waker::noop()));
         refused(panic_of(|| atomically(|_| Ok(poll().is_ready())).wait()), "a transaction");
-        refused(panic_of(|| atomically(|_| Ok(add().wait())).wait()), "a wait");
+        refused(inside(|| add().wait()), "a wait");
         assert_eq!(counter.get(), 0);
         assert_eq!((poll(), counter.get()), (Poll::Ready(()), 1));
     });
@@ -55,7 +66,7 @@ fn a_transaction_inside() {
 #[test]
 fn a_yield_of_a_strand_inside() {
     let runtime = Runtime::builder().worker_threads(1).build().unwrap();
-    runtime.run(|| refused(panic_of(|| atomically(|_| Ok(ropewalk::strand::yield_now())).wait()), "a wait"));
+    runtime.run(|| refused(inside(ropewalk::strand::yield_now), "a wait"));
 }
 
 /// A transaction that takes long is asked to yield, and cannot: it goes on.
@@ -84,12 +95,9 @@ fn a_point_of_preemption_inside_does_nothing() {
 #[test]
 fn a_scope_inside() {
     everywhere(|| {
-        let strands = || atomically(|_| Ok(ropewalk::strand::scope(|_| ()))).wait();
-        let nursery = || atomically(|_| Ok(ropewalk::strand::nursery(|_| ()))).wait();
-        let threads = || atomically(|_| Ok(ropewalk::thread::scope(|_| ()))).wait();
-        refused(panic_of(strands), "a scope of strands");
-        refused(panic_of(nursery), "a nursery");
-        refused(panic_of(threads), "a scope of threads");
+        refused(inside(|| ropewalk::strand::scope(|_| ())), "a scope of strands");
+        refused(inside(|| ropewalk::strand::nursery(|_| ())), "a nursery");
+        refused(inside(|| ropewalk::thread::scope(|_| ())), "a scope of threads");
     });
 }
 
@@ -98,8 +106,8 @@ fn a_scope_inside() {
 fn a_handler_inside() {
     use ropewalk::Handler;
     everywhere(|| {
-        refused(panic_of(|| atomically(|_| Ok(Blocking.suspend(pin!(async {})))).wait()), "a wait");
-        refused(panic_of(|| atomically(|_| Ok(ropewalk::OnStrand.suspend(pin!(async {})))).wait()), "a wait");
+        refused(inside(|| Blocking.suspend(pin!(async {}))), "a wait");
+        refused(inside(|| ropewalk::OnStrand.suspend(pin!(async {}))), "a wait");
     });
 }
 
