@@ -193,6 +193,15 @@ fn a_semaphore_is_a_reason() {
 }
 
 #[test]
+fn a_transaction_is_a_reason() {
+    let nothing = ropewalk::stm::TMVar::<u8>::empty();
+    assert_eq!(
+        reason(async move { ropewalk::stm::atomically(|tx| nothing.take(tx)).await }).reason,
+        Reason::Transaction
+    );
+}
+
+#[test]
 fn a_notification_is_a_reason() {
     let notify: &'static Notify = Box::leak(Box::default());
     assert_eq!(reason(async { notify.notified().await }).reason, Reason::Notify);
@@ -458,6 +467,7 @@ fn every_reason_has_its_test() {
         a_mutex_is_a_reason_and_says_which,
         reading_and_writing_are_reasons,
         a_semaphore_is_a_reason,
+        a_transaction_is_a_reason,
         a_notification_is_a_reason,
         a_barrier_is_a_reason,
         a_condition_is_a_reason,
