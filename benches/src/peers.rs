@@ -85,7 +85,7 @@ impl Peer {
             Self::Kanal => "tokio+kanal",
             Self::Crossbeam => "threads+crossbeam",
             Self::Std => "threads+std",
-            Self::StdEach => "threads+std each",
+            Self::StdEach => "threads+std-each",
             Self::ParkingLot => "threads+parking_lot",
             Self::Stm => "threads+stm",
             Self::Limit => "limit",
