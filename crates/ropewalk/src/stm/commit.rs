@@ -104,8 +104,8 @@ impl Locked<'_> {
 
     /// Whether all that was read is still so.
     fn check(&self, reads: &[Read], patient: bool) -> Result<(), *const Core> {
-        let same = |read: &&Read| !self.is_as_read(read, patient);
-        reads.iter().find(same).map_or(Ok(()), |read| Err(read.core))
+        let changed = |read: &&Read| !self.is_as_read(read, patient);
+        reads.iter().find(changed).map_or(Ok(()), |read| Err(read.core))
     }
 
     #[inline(always)]

@@ -42,7 +42,8 @@ pub(super) struct Presence {
 
 /// Where one thread announces its transactions. (More than one only if a transaction begins while another one of the thread is not over.)
 pub(super) struct Slot {
-    /// 0: none. Otherwise `start + 1` and whether somebody waits for its end.
+    /// 0: no transaction. Otherwise `start + 1` in bits 63 to 1, and in bit 0 whether somebody waits for its end (AWAITED). Its owner
+    /// enters and leaves, others set the bit; the table is at the head of this file.
     announced: Padded<AtomicU64>,
     taken: AtomicBool,
     next: *const Slot,

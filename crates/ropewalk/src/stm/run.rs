@@ -152,7 +152,7 @@ impl Waiting {
     fn floor(to_have_it: bool) -> Box<Self> {
         let free = async {
             let queue = &space().waiting_for_floor;
-            // Woken or not closed: it never is.
+            // Woken, or free by now; the queue is never closed.
             let _again = queue.wait_because(Reason::Transaction, 0, || space().clock.is_taken()).await;
         };
         Box::new(Self::Floor(Box::pin(free), to_have_it))
