@@ -4,6 +4,13 @@ use super::*;
 use ropewalk_core::block_on_simple;
 use ropewalk_core::prim::{self, Arc, AtomicUsize, Ordering::*, UnsafeCell, thread};
 
+/// One model after the other: without a model checker they are all in one space, and some count what is left in it.
+fn model(f: impl Fn() + Sync + Send + 'static) {
+    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    prim::model(f);
+}
+
 fn add(variable: &TVar<u32>, by: u32) {
     block_on_simple(atomically(|tx| tx.modify(variable, |value| *value += by)));
 }
@@ -19,7 +26,7 @@ fn add(variable: &TVar<u32>, by: u32) {
 // + `return self.writes[at].before.is_some();`
 #[test]
 fn model_stm_two_that_count_lose_nothing() {
-    prim::model(|| {
+    model(|| {
         let counter = TVar::new(0);
         let other = counter.clone();
         let thread = thread::spawn(move || add(&other, 1));
@@ -46,7 +53,7 @@ fn model_stm_two_that_count_lose_nothing() {
 // + `core.word.publish(moment); let old = core.value.load(Relaxed);`
 #[test]
 fn model_stm_no_attempt_sees_a_half() {
-    prim::model(|| {
+    model(|| {
         let (left, right) = (TVar::new(0), TVar::new(0));
         let (a, b) = (left.clone(), right.clone());
         let thread = thread::spawn(move || {
@@ -69,7 +76,7 @@ fn model_stm_no_attempt_sees_a_half() {
 // + `self.0.load(Relaxed) >> 1`
 #[test]
 fn model_stm_who_catches_up_sees_all_locks() {
-    prim::model(|| {
+    model(|| {
         let [first, left, right] = [0, 0, 0].map(TVar::new);
         let (c, a, b) = (first.clone(), left.clone(), right.clone());
         let thread = thread::spawn(move || {
@@ -97,7 +104,7 @@ fn model_stm_who_catches_up_sees_all_locks() {
 // + `return true;`
 #[test]
 fn model_stm_no_write_skew() {
-    prim::model(|| {
+    model(|| {
         let (on, other_on) = (TVar::new(1), TVar::new(1));
         let (a, b) = (on.clone(), other_on.clone());
         // Each goes off duty if the other one stays.
@@ -125,7 +132,7 @@ fn model_stm_no_write_skew() {
 // + `let _ = core.word.watch(); thread_yields(); core.watchers.lock().push(watch.watcher.clone()); watch.variables.push(kept); continue; fn thread_yields() { ropewalk_core::prim::thread::yield_now() }`
 #[test]
 fn model_stm_a_change_is_never_missed() {
-    prim::model(|| {
+    model(|| {
         let flag = TVar::new(0);
         let set = flag.clone();
         let thread = thread::spawn(move || add(&set, 1));
@@ -185,7 +192,7 @@ impl Drop for Alive {
 // + `let marked = self.announced.compare_exchange(plain, plain, AcqRel, Acquire);`
 #[test]
 fn model_stm_a_value_is_dropped_when_nobody_looks_at_it() {
-    prim::model(|| {
+    model(|| {
         let alive = Arc::new(AtomicUsize::new(0));
         let variable = TVar::new(Alive::new(&alive));
         let (other, count) = (variable.clone(), alive.clone());
@@ -205,7 +212,7 @@ fn model_stm_a_value_is_dropped_when_nobody_looks_at_it() {
 // + `if space.presence.is_anybody_there() && false {`
 #[test]
 fn model_stm_a_variable_outlives_who_has_read_it() {
-    prim::model(|| {
+    model(|| {
         let alive = Arc::new(AtomicUsize::new(0));
         let inner = TVar::new(Alive::new(&alive));
         let handle = inner.clone();
@@ -228,7 +235,7 @@ fn model_stm_a_variable_outlives_who_has_read_it() {
 // + `if before & ALONE != 0 && !alone && before == 0 {`
 #[test]
 fn model_stm_who_has_the_floor_commits_at_once() {
-    prim::model(|| {
+    model(|| {
         let (read, written) = (TVar::new(0), TVar::new(0));
         let (a, b) = (read.clone(), written.clone());
         let thread = thread::spawn(move || {
@@ -268,7 +275,7 @@ fn model_stm_who_has_the_floor_commits_at_once() {
 // + `if looks > IMPATIENCE {`
 #[test]
 fn model_stm_who_has_the_floor_waits_for_locks() {
-    prim::model(|| {
+    model(|| {
         let (read, written) = (TVar::new(0), TVar::new(0));
         let (a, b) = (read.clone(), written.clone());
         // A commit that is refused, step by step.
