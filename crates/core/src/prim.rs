@@ -495,8 +495,19 @@ impl<T> core::ops::Deref for Padded<T> {
 /// Test names of models contain `model_`, which is how `ci/loom` and `ci/shuttle` pick them.
 #[cfg(any(loom, shuttle, test, feature = "std"))]
 pub fn model(f: impl Fn() + Sync + Send + 'static) {
+    deep_model(0, f);
+}
+
+/// The same, with so many preemptions at least under loom. (It leaves out more than those with more of them: an interleaving that it comes to
+/// only by way of another one.)
+#[cfg(any(loom, shuttle, test, feature = "std"))]
+pub fn deep_model(_preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
     #[cfg(loom)]
-    loom::model(f);
+    {
+        let mut loom = loom::model::Builder::new();
+        loom.preemption_bound = loom.preemption_bound.map(|bound| bound.max(_preemptions));
+        loom.check(f);
+    }
     #[cfg(all(shuttle, not(loom)))]
     shuttle::check_random(f, 2_000);
     #[cfg(not(any(loom, shuttle)))]

@@ -1,29 +1,28 @@
-//! The one clock of all transactions: it counts commits, and says whether one transaction has the floor.
+//! The one clock of all transactions, and whether one of them has the floor.
 //!
 //! ```text
 //!   63                                       1  0
 //!   | time, 63 bits                           | ALONE |
 //! ```
 //!
-//! - **time** The last commit that began to publish. A transaction starts from a time that its thread has seen; whatever has a later version
-//!   was written since.
-//! - **ALONE** Nobody but who set it may commit. A commit learns of it by the very instruction that gives it its time.
+//! - **time** What a transaction that reads much takes for its beginning: whatever has a later version was written since. Commits look at it
+//!   and do not move it, so they do not meet here; those who find that it is behind what they read do.
+//! - **ALONE** Nobody but who set it may commit. A commit learns of it by the look that it takes at the time.
+//!
+//! # Invariants
+//!
+//! - **C1** A commit looks when it has all of its locks, and its version is later than what it saw. So who has seen the clock at that
+//!   version, or later, sees these locks: the clock was moved there after that look. Both sides pass a barrier: the lock, the look and the
+//!   loads of words are SeqCst; who has seen a time passes a fence, or announces itself (which is one), before it reads.
+//! - **C2** The same goes for the floor: who has it sees the locks of all commits that did not see it.
 
-use ropewalk_core::prim::{AtomicU64, Ordering::*, Padded};
+use ropewalk_core::prim::{AtomicU64, Ordering::*, Padded, fence};
 
 const ALONE: u64 = 1;
-const TICK: u64 = 2;
 
 /// On a line of its own.
 #[derive(Debug)]
 pub(super) struct Clock(Padded<AtomicU64>);
-
-/// The time of a commit, if it may go on.
-pub(super) enum Tick {
-    At(u64),
-    /// Another one has the floor; the time given is lost.
-    Refused,
-}
 
 impl Clock {
     #[cfg(not(any(loom, shuttle)))]
@@ -35,10 +34,24 @@ impl Clock {
         Self(Padded(AtomicU64::new(0)))
     }
 
-    /// Who reads a time sees the locks of all commits up to it.
+    /// Who reads a time, and then passes a barrier, sees the locks of all commits up to it (C1).
     #[inline(always)]
     pub(super) fn now(&self) -> u64 {
         self.0.load(Acquire) >> 1
+    }
+
+    /// Moves it on to `version` at least: further, if it was far behind, so that who reads one late version after the other does not come
+    /// here each time. Returns the time, as [`now`](Self::now).
+    pub(super) fn reach(&self, version: u64) -> u64 {
+        let mut word = self.0.load(Acquire);
+        while word >> 1 < version {
+            let time = version + (version - (word >> 1) - 1);
+            match self.0.compare_exchange(word, time << 1 | word & ALONE, SeqCst, Acquire) {
+                Ok(_) => return time,
+                Err(now) => word = now,
+            }
+        }
+        word >> 1
     }
 
     /// Whether somebody has the floor. A hint: the next tick knows.
@@ -47,22 +60,20 @@ impl Clock {
         self.0.load(Relaxed) & ALONE != 0
     }
 
-    /// A time of its own for a commit that holds all of its locks. `alone`: by who has the floor.
+    /// The look of a commit that holds all of its locks (C1). `alone`: by who has the floor. `None`: another one has it.
     #[inline(always)]
-    pub(super) fn tick(&self, alone: bool) -> Tick {
-        let before = self.0.fetch_add(TICK, AcqRel);
-        if before & ALONE != 0 && !alone { Tick::Refused } else { Tick::At((before >> 1) + 1) }
+    pub(super) fn look(&self, alone: bool) -> Option<u64> {
+        if cfg!(loom) {
+            fence(SeqCst); // to loom, a SeqCst exchange and load are no more than AcqRel ones
+        }
+        let word = self.0.load(SeqCst);
+        if word & ALONE != 0 && !alone { None } else { Some(word >> 1) }
     }
 
-    /// A time for what is no commit.
-    pub(super) fn pass(&self) -> u64 {
-        (self.0.fetch_add(TICK, AcqRel) >> 1) + 1
-    }
-
-    /// From now on no other commit gets a time, until [`give_back`](Self::give_back). Returns the time: those that got one before
-    /// are no later, and hold their locks until they have published. `None`: another one has it.
+    /// From now on no other commit goes on, until [`give_back`](Self::give_back); those that do hold their locks until they have published
+    /// (C2). Returns the time. `None`: another one has it.
     pub(super) fn take(&self) -> Option<u64> {
-        let before = self.0.fetch_or(ALONE, AcqRel);
+        let before = self.0.fetch_or(ALONE, SeqCst);
         (before & ALONE == 0).then_some(before >> 1)
     }
 

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   1. lock the words of all that is to be written, in the order of their addresses; give up rather than wait long
-//!   2. take a time from the clock                                                     <- from here on it is `moment`
-//!   3. unless nobody else did so since the last look: all that was read is as it was read, and is not locked by another
+//!   2. look at the clock (C1): `moment` is later than that, and than the version of each of them
+//!   3. all that was read is as it was read, and is not locked by another
 //!   4. replace each value, publish its word with `moment`
 //!   5. those who watched are called, what was replaced is retired
 //! ```
@@ -11,19 +11,22 @@
 //! Between 1 and 4 there is no code of the user, no allocation that is not a log's, and no wait for anybody who waits: so whoever
 //! finds a word locked may wait for it. Who only read is done without any of it: all that it read was there at one moment (T1).
 //!
-//! Why no other transaction sees a half of it: one that starts at `moment` or later has seen the locks of step 1 (it read a time that
-//! was written after them), and waits. One that started before finds that every word written here is locked, or later than
-//! its start; so it looks at all that it has read, and if one of those is written here too, it ends.
+//! Why no other transaction sees a half of it: who reads one of its values sees the locks of step 1, so it finds each other word that
+//! is written here locked, or published. If it has read one of them before, it must notice that it has changed: one that goes by the clock, at
+//! `moment` or later, has seen the locks before it read anything, and waited (C1); at an earlier time, or without the clock, it looks at
+//! all that it has read before it takes this value, and ends.
+//!
+//! Why two commits are as if one came after the other: each locks what it writes, then looks at what it read, all by SeqCst: one of two
+//! that read what the other one writes sees the other's lock, or its version, and gives up.
 
-use super::clock::Tick;
 use super::desk::Desk;
 use super::log::{Read, Write};
-use super::space;
 use super::stop::{Stop, TxResult};
 use super::tx::Tx;
 use super::var::Core;
 use super::word::Word;
-use ropewalk_core::prim::{Ordering::*, pause};
+use super::{Space, space};
+use ropewalk_core::prim::Ordering::*;
 
 /// Words that are locked, from the first one on; given back if nothing comes of it.
 struct Locked<'a> {
@@ -45,7 +48,6 @@ impl Tx {
         match self.publish() {
             Ok(moment) => {
                 self.desk.slot.counters.commits.bump();
-                self.desk.time = moment;
                 self.retire(moment);
                 Ok(())
             }
@@ -56,20 +58,19 @@ impl Tx {
     /// Returns when; or where it met another one, if it did at a variable.
     #[inline(always)]
     fn publish(&mut self) -> Result<u64, Option<*const Core>> {
-        let (before, alone) = (self.before, self.alone);
+        let alone = self.alone;
         let Desk { reads, writes, unused, replaced, wakes, slot, .. } = &mut **self.desk;
         let mut locked = Locked { writes: writes.in_order(unused), count: 0 };
         locked.lock_all(alone).inspect_err(|_| slot.counters.conflicts_locked.bump()).map_err(Some)?;
-        let Tick::At(moment) = space().clock.tick(alone) else {
+        let Some(now) = space().clock.look(alone) else {
             slot.counters.conflicts_alone.bump();
             return Err(None);
         };
-        if moment != before {
-            locked
-                .check(reads.all(), alone)
-                .inspect_err(|_| slot.counters.conflicts_committing.bump())
-                .map_err(Some)?;
-        }
+        let moment = locked.latest().max(now) + 1;
+        locked
+            .check(reads.all(), alone)
+            .inspect_err(|_| slot.counters.conflicts_committing.bump())
+            .map_err(Some)?;
         locked.publish(moment, |core, old, watched| {
             replaced.extend(core.remains_of(old));
             if watched {
@@ -85,8 +86,8 @@ impl Tx {
     fn retire(&mut self, moment: u64) {
         if !self.desk.replaced.is_empty() {
             self.desk.leave();
-            let Desk { replaced, .. } = &mut **self.desk;
-            space().presence.retire(moment, replaced);
+            let Space { clock, presence, .. } = space();
+            presence.retire(clock, moment, &mut self.desk.replaced);
         }
     }
 }
@@ -102,7 +103,14 @@ impl Locked<'_> {
         Ok(())
     }
 
+    /// The latest version of them.
+    #[inline(always)]
+    fn latest(&self) -> u64 {
+        self.writes.iter().filter_map(|write| write.before).map(Word::version).fold(0, u64::max)
+    }
+
     /// Whether all that was read is still so.
+    #[inline(always)]
     fn check(&self, reads: &[Read], patient: bool) -> Result<(), *const Core> {
         let changed = |read: &&Read| !self.is_as_read(read, patient);
         reads.iter().find(changed).map_or(Ok(()), |read| Err(read.core))
@@ -110,22 +118,12 @@ impl Locked<'_> {
 
     #[inline(always)]
     fn is_as_read(&self, read: &Read, patient: bool) -> bool {
-        // SAFETY: the transaction is under way (V2).
-        let core = unsafe { &*read.core };
-        let mut looks = 0;
-        loop {
-            let word = core.word.load();
-            if !word.is_locked() {
-                return word.is_free_at(read.version);
-            }
-            if let Ok(at) = self.writes.binary_search_by_key(&read.order(), Write::order) {
-                return self.writes[at].before.is_some_and(|before| before.version() == read.version);
-            }
-            if !patient {
-                return false;
-            }
-            looks += 1;
-            pause(looks); // another commit, which will be refused
+        if read.is_so(false) {
+            return true;
+        }
+        match self.writes.binary_search_by_key(&read.order(), Write::order) {
+            Ok(own) => self.writes[own].before.is_some_and(|before| before.version() == read.version),
+            Err(_) => read.is_so(patient),
         }
     }
 

@@ -14,8 +14,6 @@ use std::task::Waker;
 
 pub(super) struct Desk {
     pub(super) slot: &'static Slot,
-    /// A time that the clock has shown to this thread: the next transaction starts from it, without asking. What is later, it will notice.
-    pub(super) time: u64,
     pub(super) reads: Reads,
     pub(super) writes: Writes,
     /// Values of ours that nobody else has seen.
@@ -42,7 +40,6 @@ impl Desk {
     fn new() -> Box<Self> {
         Box::new(Self {
             slot: space().presence.slot(),
-            time: space().clock.now(),
             reads: Reads::default(),
             writes: Writes::default(),
             unused: Vec::new(),
@@ -104,7 +101,7 @@ impl Desk {
             return look(); // its slot is announced; and nothing is collected in a body
         }
         let mut desk = Self::take();
-        desk.slot.enter(desk.time);
+        desk.slot.enter(space().clock.now());
         let seen = look();
         desk.leave();
         desk.put_away();

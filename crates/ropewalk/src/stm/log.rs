@@ -4,6 +4,7 @@ use super::held::Held;
 use super::presence::Remains;
 use super::var::Core;
 use super::word::Word;
+use ropewalk_core::prim::pause;
 use std::collections::HashMap;
 
 /// A variable that was read, and the version it had.
@@ -22,6 +23,25 @@ pub(super) struct Write {
 }
 
 impl Read {
+    /// Whether the variable still has the version that was read, and nobody is about to replace it. `patient`: who has it locked will be
+    /// refused, and is waited for.
+    #[inline(always)]
+    pub(super) fn is_so(&self, patient: bool) -> bool {
+        let mut looks = 0;
+        loop {
+            // SAFETY: the transaction is under way, and the variable was there when it was read (V2).
+            let word = unsafe { &*self.core }.word.load();
+            if word.is_free_at(self.version) {
+                return true;
+            }
+            if !patient || !word.is_locked() {
+                return false;
+            }
+            looks += 1;
+            pause(looks);
+        }
+    }
+
     #[inline(always)]
     pub(super) fn order(&self) -> usize {
         // SAFETY: the transaction is under way, and the variable was there when it was read (V2).

@@ -6,28 +6,31 @@
 //!
 //! ```text
 //! transaction: enter(start), leave                   who replaced: retire(moment, remains)
-//!   1. start = a time that the clock has shown           1. (the new value is published, at `moment`)
-//!   2. slot = start                                    2. SeqCst fence                             <- barrier
-//!   3. SeqCst fence              <- barrier            3. nobody with start < moment: drop them, done
-//!   4. read, and look at what was read                 4. lock; put them on the list, in the order of moments; if it was
-//!   5. slot = empty; if it was marked: collect            empty, mark the oldest slot, or if there is none, take them out; unlock
+//!   1. start = a time that the clock has shown         1. (lock, look at the clock, publish at `moment`)
+//!   2. slot = start              <- barrier            2. nobody with start < moment: drop them, done
+//!   3. read, and look at what was read                 3. move the clock on to `moment`, if it is not there
+//!   4. slot = empty; if it was marked: collect         4. lock; put them on the list, in the order of moments; if it was
+//!                                                         empty, mark the oldest slot, or if there is none, take them out; unlock
 //! ```
 //!
 //! # Invariants
 //!
 //! - **P1** What was replaced at `moment` is looked at only by transactions that announced a start before `moment`. For one that read its
-//!   start from the clock at `moment` or later has seen the lock of that commit, and takes no value from under it. And one that
-//!   announced itself after the look of 3 passed its barrier after ours, so it sees the new value.
-//! - **P2** A start is never announced later than it is: one that was read long ago only keeps things longer.
+//!   start from the clock at `moment` or later sees the lock of that commit (C1), and takes no value from under it. And one whose
+//!   slot was looked at (2) before it announced itself sees that lock too: lock, look and the loads of words are SeqCst, and it passed
+//!   its barrier after that look.
+//! - **P2** A start is never announced later than it is: one that was read long ago only keeps things longer. Since the clock is moved on (3),
+//!   those who come after do not keep them.
 //! - **P3** If the list is not empty, a slot was marked whose start is before the moment of the first on it, and who emptied that slot has not yet
 //!   collected. Collecting takes out all that nobody older is there for, and marks the oldest slot if something is left. The list is changed
 //!   under the lock. So what is on it is dropped, at the latest, when all have left that were there before its moment.
 //! - **P4** No code of the user runs under the lock: it is dropped after.
 
+use super::clock::Clock;
 use super::var::Core;
 use super::{held::Held, stats::Counters};
 use ropewalk_core::prim::{
-    AtomicBool, AtomicPtr, AtomicU64, BriefLock, Ordering::*, Padded, fence, store_before_loads,
+    AtomicBool, AtomicPtr, AtomicU64, BriefLock, Ordering::*, Padded, store_before_loads,
 };
 use std::collections::VecDeque;
 use std::ptr::{NonNull, null_mut};
@@ -117,11 +120,11 @@ impl Presence {
 
     /// What was replaced at `moment`, which is published. What nobody looks at any more is left in `remains`, for the caller to drop; the
     /// rest is dropped by one of those who might look at it.
-    pub(super) fn retire(&self, moment: u64, remains: &mut Vec<Remains>) {
-        fence(SeqCst); // who replaced
+    pub(super) fn retire(&self, clock: &Clock, moment: u64, remains: &mut Vec<Remains>) {
         if !self.slots().any(|slot| slot.started_before(moment)) {
             return;
         }
+        clock.reach(moment);
         let mut kept = self.remains.lock();
         let (is_first, at) = (kept.is_empty(), kept.partition_point(|(other, _)| *other <= moment));
         for thing in remains.drain(..) {
@@ -140,7 +143,6 @@ impl Presence {
 
     /// Takes out what nobody looks at any more. If something is left, the oldest transaction is marked (P3).
     fn take_out(&self, kept: &mut VecDeque<(u64, Remains)>, into: &mut Vec<Remains>) {
-        fence(SeqCst); // who collects
         while let Some(&(first, _)) = kept.front() {
             let starts = self.slots().filter_map(|slot| Some((slot.start()?, slot)));
             let oldest = starts.min_by_key(|(start, _)| *start);
@@ -183,9 +185,9 @@ impl Slot {
         self.taken.store(false, Release);
     }
 
-    /// When the transaction in it started, if there is one.
+    /// When the transaction in it started, if there is one. SeqCst, as the lock that was before (P1).
     fn start(&self) -> Option<u64> {
-        (self.announced.load(Acquire) >> 1).checked_sub(1)
+        (self.announced.load(SeqCst) >> 1).checked_sub(1)
     }
 
     fn started_before(&self, moment: u64) -> bool {

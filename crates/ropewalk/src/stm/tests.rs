@@ -4,11 +4,11 @@ use super::*;
 use ropewalk_core::block_on_simple;
 use ropewalk_core::prim::{self, Arc, AtomicUsize, Ordering::*, UnsafeCell, thread};
 
-/// One model after the other: without a model checker they are all in one space, and some count what is left in it.
+/// Without a model checker they are all in one space, and some count what is left in it: so one after the other.
 fn model(f: impl Fn() + Sync + Send + 'static) {
     static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    prim::model(f);
+    let _alone = (!cfg!(any(loom, shuttle))).then(|| ALONE.lock());
+    prim::deep_model(3, f); // with 2, loom does not find what half of the mutations do
 }
 
 fn add(variable: &TVar<u32>, by: u32) {
@@ -16,23 +16,29 @@ fn add(variable: &TVar<u32>, by: u32) {
 }
 
 // mutation: stm-commit-does-not-look-at-what-it-read
-// - in crates/ropewalk/src/stm/commit.rs: `if moment != before {`
-// + `if moment != before && before == u64::MAX {`
+// - in crates/ropewalk/src/stm/commit.rs: `if read.is_so(false) {`
+// + `if read.version < u64::MAX {`
 // mutation: stm-locks-whatever-it-is
-// - in crates/ropewalk/src/stm/word.rs: `self.0.compare_exchange(seen.0, seen.0 | LOCKED, Acquire, Relaxed).is_ok()`
+// - in crates/ropewalk/src/stm/word.rs: `self.0.compare_exchange(seen.0, seen.0 | LOCKED, SeqCst, Relaxed).is_ok()`
 // + `{ self.0.store(seen.0 | LOCKED, Release); true }`
 // mutation: stm-own-lock-hides-a-change
-// - in crates/ropewalk/src/stm/commit.rs: `return self.writes[at].before.is_some_and(|before| before.version() == read.version);`
-// + `return self.writes[at].before.is_some();`
+// - in crates/ropewalk/src/stm/commit.rs: `Ok(own) => self.writes[own].before.is_some_and(|before| before.version() == read.version),`
+// + `Ok(own) => self.writes[own].before.is_some(),`
+// mutation: stm-version-comes-back
+// - in crates/ropewalk/src/stm/commit.rs: `let moment = locked.latest().max(now) + 1;`
+// + `let moment = now + 1;`
 #[test]
 fn model_stm_two_that_count_lose_nothing() {
     model(|| {
         let counter = TVar::new(0);
         let other = counter.clone();
-        let thread = thread::spawn(move || add(&other, 1));
-        add(&counter, 2);
+        let thread = thread::spawn(move || {
+            add(&other, 1);
+            add(&other, 2); // the version is not the one before
+        });
+        add(&counter, 4);
         thread.join().unwrap();
-        assert_eq!(counter.get(), 3);
+        assert_eq!(counter.get(), 7);
     });
 }
 
@@ -40,14 +46,11 @@ fn model_stm_two_that_count_lose_nothing() {
 // - in crates/ropewalk/src/stm/var.rs: `let same = self.word.load().is_free_at(before.version()) && !before.is_locked();`
 // + `let same = self.word.load().version() == before.version();`
 // mutation: stm-reads-what-is-later
-// - in crates/ropewalk/src/stm/tx.rs: `&& version < self.before`
+// - in crates/ropewalk/src/stm/tx.rs: `&& (version < self.before || self.is_now())`
 // + `&& (version < self.before || !self.is_doomed())`
-// mutation: stm-catches-up-without-looking
-// - in crates/ropewalk/src/stm/tx.rs: `if let Some(read) = self.desk.reads.all().iter().find(changed).copied() {`
-// + `if let Some(read) = self.desk.reads.all().iter().find(changed).copied().filter(|_| self.before == u64::MAX) {`
-// mutation: stm-value-without-its-lock
-// - in crates/ropewalk/src/stm/commit.rs: `core.value.store(write.value, Release); // with the lock (V1)`
-// + `core.value.store(write.value, Relaxed);`
+// mutation: stm-does-not-look-at-the-others
+// - in crates/ropewalk/src/stm/tx.rs: `let now = reads.len() < FEW && !self.is_doomed() && reads.iter().all(|read| read.is_so(false));`
+// + `let now = reads.len() < FEW && !self.is_doomed();`
 // mutation: stm-publishes-before-the-value
 // - in crates/ropewalk/src/stm/commit.rs: `let old = core.value.load(Relaxed);`
 // + `core.word.publish(moment); let old = core.value.load(Relaxed);`
@@ -71,37 +74,95 @@ fn model_stm_no_attempt_sees_a_half() {
     });
 }
 
-// mutation: stm-clock-does-not-show-the-locks
-// - in crates/ropewalk/src/stm/clock.rs: `self.0.load(Acquire) >> 1`
-// + `self.0.load(Relaxed) >> 1`
+// mutation: stm-takes-the-start-for-now
+// - in crates/ropewalk/src/stm/tx.rs: `self.before = 1;`
+// + `self.before += 1;`
 #[test]
-fn model_stm_who_catches_up_sees_all_locks() {
+fn model_stm_versions_of_others_say_nothing() {
     model(|| {
-        let [first, left, right] = [0, 0, 0].map(TVar::new);
-        let (c, a, b) = (first.clone(), left.clone(), right.clone());
+        let (first, copy) = (TVar::new(0), TVar::new(0));
+        add(&first, 1); // later than the clock
+        let (a, b) = (first.clone(), copy.clone());
         let thread = thread::spawn(move || {
-            block_on_simple(atomically(|tx| tx.write(&c, 1)));
+            add(&a, 1); // later still; the copy is not
             block_on_simple(atomically(|tx| {
-                tx.write(&a, 1)?;
-                tx.write(&b, 1)
+                let seen = tx.read(&a)?;
+                tx.write(&b, seen)
             }));
         });
         block_on_simple(atomically(|tx| {
-            tx.read(&first)?; // perhaps it is later, and the clock is later still
-            let seen = (tx.read(&left)?, tx.read(&right)?);
-            assert_eq!(seen.0, seen.1);
+            let seen = (tx.read(&first)?, tx.read(&copy)?);
+            assert!(seen.1 <= seen.0, "{seen:?}");
             Ok(())
         }));
         thread.join().unwrap();
     });
 }
 
-// mutation: stm-time-is-shared
-// - in crates/ropewalk/src/stm/clock.rs: `let before = self.0.fetch_add(TICK, AcqRel);`
-// + `let before = self.0.load(Acquire); self.0.store(before + TICK, Release);`
+// mutation: stm-catches-up-without-looking
+// - in crates/ropewalk/src/stm/tx.rs: `if let Some(read) = reads.iter().find(|read| !read.is_so(self.alone)).copied() {`
+// + `if let Some(read) = reads.iter().find(|read| !read.is_so(self.alone)).copied().filter(|_| self.before == u64::MAX) {`
+// mutation: stm-catches-up-with-a-time-that-was-not-shown
+// - in crates/ropewalk/src/stm/tx.rs: `space().clock.reach(latest)`
+// + `latest`
+// mutation: stm-catches-up-without-a-barrier
+// - in crates/ropewalk/src/stm/tx.rs: `fence(SeqCst); // it has seen a time (C1)`
+// + `// no fence`
+#[test]
+fn model_stm_who_reads_much_catches_up() {
+    model(|| {
+        let [first, left, right] = [0, 0, 0].map(TVar::new);
+        add(&first, 1); // later than the clock
+        let (a, b) = (left.clone(), right.clone());
+        let thread = thread::spawn(move || {
+            block_on_simple(atomically(|tx| {
+                tx.write(&a, 1)?;
+                tx.write(&b, 1)
+            }));
+        });
+        block_on_simple(atomically(|tx| {
+            (0..3).try_for_each(|_| tx.read(&first).map(drop))?; // so the others are many
+            let seen = (tx.read(&left)?, tx.read(&right)?);
+            assert_eq!(seen.0, seen.1, "in every attempt");
+            Ok(())
+        }));
+        thread.join().unwrap();
+    });
+}
+
+// mutation: stm-looks-at-the-clock-too-early
+// - in crates/ropewalk/src/stm/clock.rs: `fence(SeqCst); // to loom, a SeqCst exchange and load are no more than AcqRel ones`
+// + `// no fence`
+// mutation: stm-moment-is-not-later
+// - in crates/ropewalk/src/stm/commit.rs: `let moment = locked.latest().max(now) + 1;`
+// + `let moment = locked.latest() + 1;`
+#[test]
+fn model_stm_who_has_seen_a_time_sees_the_locks() {
+    model(|| {
+        let (left, right) = (TVar::new(0), TVar::new(0));
+        let (a, b) = (left.clone(), right.clone());
+        let thread = thread::spawn(move || {
+            block_on_simple(atomically(|tx| {
+                tx.write(&a, 1)?;
+                tx.write(&b, 1)
+            }));
+        });
+        space().clock.reach(1); // before that commit looks at the clock, or after
+        block_on_simple(atomically(|tx| {
+            let seen = (tx.read(&left)?, tx.read(&right)?);
+            assert_eq!(seen.0, seen.1, "in every attempt");
+            Ok(())
+        }));
+        thread.join().unwrap();
+    });
+}
+
+// mutation: stm-commits-do-not-see-each-other
+// - in crates/ropewalk/src/stm/clock.rs: `fence(SeqCst); // to loom, a SeqCst exchange and load are no more than AcqRel ones`
+// + `// no fence`
 // mutation: stm-reader-is-not-checked
-// - in crates/ropewalk/src/stm/commit.rs: `return word.is_free_at(read.version);`
-// + `return true;`
+// - in crates/ropewalk/src/stm/commit.rs: `Err(_) => read.is_so(patient),`
+// + `Err(_) => true,`
 #[test]
 fn model_stm_no_write_skew() {
     model(|| {
@@ -175,9 +236,6 @@ impl Drop for Alive {
 // mutation: stm-reader-does-not-announce-itself
 // - in crates/ropewalk/src/stm/presence.rs: `store_before_loads(&self.announced, (start + 1) << 1);`
 // + `self.announced.store((start + 1) << 1, Release);`
-// mutation: stm-who-replaced-looks-too-early
-// - in crates/ropewalk/src/stm/presence.rs: `fence(SeqCst); // who replaced`
-// + `// who replaced`
 // mutation: stm-remains-are-left
 // - in crates/ropewalk/src/stm/presence.rs: `self.announced.swap(0, AcqRel) & AWAITED != 0`
 // + `self.announced.swap(0, AcqRel) == AWAITED`
@@ -231,8 +289,8 @@ fn model_stm_a_variable_outlives_who_has_read_it() {
 }
 
 // mutation: stm-floor-is-not-respected
-// - in crates/ropewalk/src/stm/clock.rs: `if before & ALONE != 0 && !alone {`
-// + `if before & ALONE != 0 && !alone && before == 0 {`
+// - in crates/ropewalk/src/stm/clock.rs: `if word & ALONE != 0 && !alone {`
+// + `if word & ALONE != 0 && !alone && word == 0 {`
 #[test]
 fn model_stm_who_has_the_floor_commits_at_once() {
     model(|| {
@@ -268,8 +326,8 @@ fn model_stm_who_has_the_floor_commits_at_once() {
 }
 
 // mutation: stm-alone-is-impatient
-// - in crates/ropewalk/src/stm/commit.rs: `if !patient {`
-// + `if true {`
+// - in crates/ropewalk/src/stm/log.rs: `if !patient || !word.is_locked() {`
+// + `if patient || !patient {`
 // mutation: stm-alone-does-not-wait-for-a-lock
 // - in crates/ropewalk/src/stm/var.rs: `if looks > IMPATIENCE && !patient {`
 // + `if looks > IMPATIENCE {`
@@ -281,7 +339,7 @@ fn model_stm_who_has_the_floor_waits_for_locks() {
         // A commit that is refused, step by step.
         let thread = thread::spawn(move || {
             let seen = [b.core().lock(true).unwrap(), a.core().lock(true).unwrap()];
-            let _refused_or_not = space().clock.tick(false);
+            let _refused_or_not = space().clock.look(false);
             [&b, &a].into_iter().zip(seen).for_each(|(variable, seen)| variable.core().word.restore(seen));
         });
         let mut tx = Tx::begin(space().clock.take());

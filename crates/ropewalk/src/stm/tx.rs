@@ -2,8 +2,13 @@
 //!
 //! # Invariants
 //!
-//! - **T1** All that was read is as it was at one moment, `before - 1`: each variable had its version then, and no later one. So the body
-//!   never sees a state that was not there, even if it cannot be committed any more.
+//! - **T1** All that was read was there at one moment, each variable at its version. So the body never sees a state that was not there, even if
+//!   it cannot be committed any more. There are two ways to know:
+//!   - *Few* reads are all looked at again with each further one: they are as they were read, so this is the moment. It needs nothing but
+//!     the variables' own words. Then `before` is 1: what was never written was so at any moment.
+//!   - *Many*: the moment is when the clock came to `before - 1`. Who has seen that, and then finds a version that is not later, and no lock,
+//!     has what was there at that moment (C1: whoever was replacing it had locked it, and is waited for). A later version makes
+//!     it look at all reads again, and move on.
 //! - **T2** Once that cannot be kept up the transaction is doomed (`before` is 0): it reads nothing more, and is not committed,
 //!   whatever the body makes of the error.
 
@@ -13,7 +18,7 @@ use super::space;
 use super::stop::{Stop, TxResult, Why};
 use super::var::{Core, IMPATIENCE, TVar};
 use ropewalk_core::prefetch::to_write;
-use ropewalk_core::prim::pause;
+use ropewalk_core::prim::{Ordering::SeqCst, fence, pause};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
@@ -40,7 +45,7 @@ use std::sync::Arc;
 /// ```
 pub struct Tx {
     pub(super) desk: ManuallyDrop<Box<Desk>>,
-    /// What it reads has an earlier version (T1).
+    /// What has an earlier version can be read as it is (T1).
     pub(super) before: u64,
     /// It has the floor: it waits for locks, and need not give up.
     pub(super) alone: bool,
@@ -50,12 +55,15 @@ pub struct Tx {
     pub(super) met: Option<*const Core>,
 }
 
+/// Fewer reads than this are looked at again with each further one.
+const FEW: usize = if cfg!(any(loom, shuttle)) { 2 } else { 8 };
+
 impl Tx {
     #[inline(always)]
     pub(super) fn begin(floor: Option<u64>) -> Self {
         let desk = Desk::take();
-        let start = floor.unwrap_or(desk.time);
-        desk.slot.enter(start);
+        let start = floor.unwrap_or_else(|| space().clock.now());
+        desk.slot.enter(start); // a barrier (C1)
         let (desk, before, alone) = (ManuallyDrop::new(desk), start + 1, floor.is_some());
         Self { desk, before, alone, is_over: false, met: None }
     }
@@ -258,7 +266,7 @@ impl Tx {
     fn read_shared(&mut self, core: &Core) -> TxResult<Held> {
         loop {
             if let Some((value, version)) = core.look()
-                && version < self.before
+                && (version < self.before || self.is_now())
             {
                 self.desk.reads.push(core, version);
                 return Ok(value);
@@ -267,7 +275,19 @@ impl Tx {
         }
     }
 
-    /// The variable is locked, or was written since: moves on to a later moment, if all that was read is the same as it was (T1).
+    /// Whether few were read, and all are as they were: then the moment is now (T1).
+    #[inline(always)]
+    fn is_now(&mut self) -> bool {
+        let reads = self.desk.reads.all();
+        let now = reads.len() < FEW && !self.is_doomed() && reads.iter().all(|read| read.is_so(false));
+        if now {
+            self.before = 1;
+        }
+        now
+    }
+
+    /// The variable is locked, or it was written since and too much was read to look at all of it each time: moves on to a later moment, if
+    /// all that was read is the same as it was (T1).
     #[cold]
     #[inline(never)]
     fn catch_up(&mut self, core: &Core) -> TxResult<()> {
@@ -283,14 +303,15 @@ impl Tx {
             }
             pause(looks);
         }
-        let now = space().clock.now();
-        // SAFETY: they were read by this transaction, which is under way (V2).
-        let changed = |read: &&super::log::Read| !unsafe { &*read.core }.word.load().is_free_at(read.version);
-        if let Some(read) = self.desk.reads.all().iter().find(changed).copied() {
+        let reads = self.desk.reads.all();
+        let versions = reads.iter().map(|read| read.version);
+        let latest = versions.fold(core.word.load().version(), u64::max);
+        let now = if reads.len() < FEW { 0 } else { space().clock.reach(latest) };
+        fence(SeqCst); // it has seen a time (C1)
+        if let Some(read) = reads.iter().find(|read| !read.is_so(self.alone)).copied() {
             self.desk.slot.counters.conflicts_reading.bump();
             return Err(self.conflict(Some(read.core)));
         }
-        self.desk.time = now;
         self.before = now + 1;
         Ok(())
     }

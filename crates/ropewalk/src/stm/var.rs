@@ -228,9 +228,8 @@ impl Core {
         let mut remains = vec![Remains::Variable(this)];
         let space = space();
         if space.presence.is_anybody_there() {
-            // Not refused, and not waited for: nothing is published at this moment.
-            let moment = space.clock.pass();
-            space.presence.retire(moment, &mut remains);
+            let moment = space.clock.now() + 1; // who sees that time comes after us
+            space.presence.retire(&space.clock, moment, &mut remains);
         }
         dispose(remains);
     }

@@ -5,7 +5,7 @@
 //!   | version, 62 bits                     | WATCHED | LOCKED |
 //! ```
 //!
-//! - **version** The time on the [clock](super::clock) of the commit that wrote the value.
+//! - **version** Later than the one before, and than the [clock](super::clock) was when the commit that wrote the value looked at it.
 //! - **LOCKED** A commit is about to replace the value. The word is that commit's until it unlocks it.
 //! - **WATCHED** Somebody waits for the value to change. A commit that locks the word finds the mark, and owes them a call. Who sets
 //!   the mark and finds the word locked, or of another version than it read, must not rely on it: the value has changed, or may.
@@ -70,16 +70,17 @@ impl WordCell {
         Self(AtomicU64::new(0))
     }
 
+    /// SeqCst, as the lock: of two commits that each look at what the other one locks, one sees the lock.
     #[inline(always)]
     pub(super) fn load(&self) -> Word {
-        Word(self.0.load(Acquire))
+        Word(self.0.load(SeqCst))
     }
 
     /// Locks it, if it still is `seen`, which is free.
     #[inline(always)]
     pub(super) fn lock(&self, seen: Word) -> bool {
         debug_assert!(!seen.is_locked());
-        self.0.compare_exchange(seen.0, seen.0 | LOCKED, Acquire, Relaxed).is_ok()
+        self.0.compare_exchange(seen.0, seen.0 | LOCKED, SeqCst, Relaxed).is_ok()
     }
 
     /// Who locked it has replaced the value.
