@@ -167,10 +167,19 @@ pub(crate) fn as_transaction<R>(f: impl FnOnce() -> R) -> R {
     if cfg!(any(loom, shuttle)) {
         return f(); // the threads of a model are one thread
     }
-    let outer = HandlerStack::here(|handlers| handlers.0.get());
+    struct Restore<'a>(&'a HandlerStack, *const HandlerFrame);
+    impl Drop for Restore<'_> {
+        fn drop(&mut self) {
+            self.0.0.set(self.1);
+        }
+    }
+    let here = HandlerStack::here(|handlers| NonNull::from(handlers));
+    // SAFETY: it belongs to what runs here, and that is running until `f` has returned. (Looked for once: transactions are short.)
+    let handlers = unsafe { here.as_ref() };
+    let outer = handlers.0.get();
     refuse_in_transaction(outer, "a transaction inside a transaction");
     let frame = HandlerFrame { handler: &Blocking, outer, in_transaction: true };
-    let _restore = HandlerStack::swap(&frame);
+    let _restore = Restore(handlers, handlers.0.replace(&frame));
     f()
 }
 
@@ -189,6 +198,7 @@ pub(crate) fn refuse_in_transaction_here(what: &str) {
 
 /// # Panics
 /// If it is one of a transaction.
+#[inline]
 fn refuse_in_transaction(frame: *const HandlerFrame, what: &str) {
     // SAFETY: as in `wait`.
     if unsafe { frame.as_ref() }.is_some_and(|frame| frame.in_transaction) {
@@ -202,13 +212,11 @@ fn refuse_in_transaction(frame: *const HandlerFrame, what: &str) {
 /// The handlers of one stack of execution, innermost first.
 pub(crate) struct HandlerStack(Cell<*const HandlerFrame>);
 
-impl Default for HandlerStack {
-    fn default() -> Self {
+impl HandlerStack {
+    pub(crate) const fn new() -> Self {
         Self(Cell::new(null()))
     }
-}
 
-impl HandlerStack {
     pub(crate) fn take(&self) -> Self {
         Self(Cell::new(self.0.replace(null())))
     }

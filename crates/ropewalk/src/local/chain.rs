@@ -61,14 +61,8 @@ pub(crate) struct Locals {
     inherited: Cell<*const Heritage>,
 }
 
-impl Default for Locals {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Locals {
-    const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { own: Cell::new(null()), inherited: Cell::new(null()) }
     }
 

@@ -20,11 +20,10 @@
 //! that read what the other one writes sees the other's lock, or its version, and gives up.
 
 use super::desk::Desk;
-use super::log::{Read, Write};
+use super::log::{Read, SHORT, Write};
 use super::stop::{Stop, TxResult};
 use super::tx::Tx;
 use super::var::Core;
-use super::word::Word;
 use super::{Space, space};
 use ropewalk_core::prim::Ordering::*;
 
@@ -61,20 +60,23 @@ impl Tx {
         let alone = self.alone;
         let Desk { reads, writes, unused, replaced, wakes, slot, .. } = &mut **self.desk;
         let mut locked = Locked { writes: writes.in_order(unused), count: 0 };
-        locked.lock_all(alone).inspect_err(|_| slot.counters.conflicts_locked.bump()).map_err(Some)?;
+        let latest =
+            locked.lock_all(alone).inspect_err(|_| slot.counters.conflicts_locked.bump()).map_err(Some)?;
         let Some(now) = space().clock.look(alone) else {
             slot.counters.conflicts_alone.bump();
             return Err(None);
         };
-        let moment = locked.latest().max(now) + 1;
+        let moment = latest.max(now) + 1;
         locked
             .check(reads.all(), alone)
             .inspect_err(|_| slot.counters.conflicts_committing.bump())
             .map_err(Some)?;
         locked.publish(moment, |core, old, watched| {
-            replaced.extend(core.remains_of(old));
+            if let Some(old) = core.remains_of(old) {
+                replaced.push(old);
+            }
             if watched {
-                wakes.append(&mut core.watchers.lock());
+                core.call(wakes);
             }
         });
         writes.forget();
@@ -93,27 +95,28 @@ impl Tx {
 }
 
 impl Locked<'_> {
+    /// Returns the latest version of them.
     #[inline(always)]
-    fn lock_all(&mut self, patient: bool) -> Result<(), *const Core> {
+    fn lock_all(&mut self, patient: bool) -> Result<u64, *const Core> {
+        let mut latest = 0;
         for write in self.writes.iter_mut() {
             // SAFETY: the transaction is under way (V2).
-            write.before = Some(unsafe { &*write.core }.lock(patient).ok_or(write.core)?);
+            write.before = unsafe { &*write.core }.lock(patient).ok_or(write.core)?;
+            latest = latest.max(write.before.version());
             self.count += 1;
         }
-        Ok(())
-    }
-
-    /// The latest version of them.
-    #[inline(always)]
-    fn latest(&self) -> u64 {
-        self.writes.iter().filter_map(|write| write.before).map(Word::version).fold(0, u64::max)
+        Ok(latest)
     }
 
     /// Whether all that was read is still so.
     #[inline(always)]
     fn check(&self, reads: &[Read], patient: bool) -> Result<(), *const Core> {
-        let changed = |read: &&Read| !self.is_as_read(read, patient);
-        reads.iter().find(changed).map_or(Ok(()), |read| Err(read.core))
+        for read in reads {
+            if !self.is_as_read(read, patient) {
+                return Err(read.core);
+            }
+        }
+        Ok(())
     }
 
     #[inline(always)]
@@ -121,10 +124,19 @@ impl Locked<'_> {
         if read.is_so(false) {
             return true;
         }
-        match self.writes.binary_search_by_key(&read.order(), Write::order) {
-            Ok(own) => self.writes[own].before.is_some_and(|before| before.version() == read.version),
-            Err(_) => read.is_so(patient),
+        match self.find(read) {
+            Some(own) => own.before.version() == read.version,
+            None => read.is_so(patient),
         }
+    }
+
+    #[inline(always)]
+    fn find(&self, read: &Read) -> Option<&Write> {
+        if self.writes.len() <= SHORT {
+            return self.writes.iter().find(|write| write.core == read.core);
+        }
+        let found = self.writes.binary_search_by_key(&read.order(), Write::order);
+        found.ok().map(|at| &self.writes[at])
     }
 
     /// Replaces all values. `with` is told what was there, and whether somebody watched, while the word is locked.
@@ -136,7 +148,7 @@ impl Locked<'_> {
             let core = unsafe { &*write.core };
             let old = core.value.load(Relaxed);
             core.value.store(write.value, Release); // with the lock (V1)
-            with(core, old, write.before.is_some_and(Word::is_watched));
+            with(core, old, write.before.is_watched());
             core.word.publish(moment);
         }
     }
@@ -146,10 +158,8 @@ impl Drop for Locked<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         for write in &self.writes[..self.count] {
-            if let Some(before) = write.before {
-                // SAFETY: the transaction is under way (V2).
-                unsafe { &*write.core }.word.restore(before);
-            }
+            // SAFETY: the transaction is under way (V2).
+            unsafe { &*write.core }.word.restore(write.before);
         }
     }
 }

@@ -18,8 +18,8 @@ pub(super) struct Read {
 pub(super) struct Write {
     pub(super) core: *const Core,
     pub(super) value: Held,
-    /// What its word was before the commit locked it.
-    pub(super) before: Option<Word>,
+    /// What its word was, once the commit has locked it.
+    pub(super) before: Word,
 }
 
 impl Read {
@@ -66,7 +66,7 @@ pub(super) struct Reads {
 }
 
 /// So much is searched from end to end; what is longer has an index.
-const SHORT: usize = 16;
+pub(super) const SHORT: usize = 16;
 
 /// What is to be written, in the order of writing. After a [mark](Self::mark) a variable is written once more, and the later entry counts.
 #[derive(Default)]
@@ -75,6 +75,8 @@ pub(super) struct Writes {
     /// A bit for each variable that may be in it.
     filter: u64,
     mark: usize,
+    /// A variable may be in it twice: it was written before a mark and after it.
+    twice: bool,
     /// Where the last entry of each variable is, if there are many.
     index: HashMap<usize, usize>,
 }
@@ -155,12 +157,19 @@ impl Writes {
         if let Some(at) = known.filter(|at| *at >= self.mark) {
             return Some(std::mem::replace(&mut self.all[at].value, value));
         }
+        self.twice |= known.is_some();
+        self.push(core, value);
+        None
+    }
+
+    /// Of a variable that is not in it.
+    #[inline(always)]
+    pub(super) fn push(&mut self, core: &Core, value: Held) {
         self.filter |= bit(core);
-        self.all.push(Write { core, value, before: None });
+        self.all.push(Write { core, value, before: Word::default() });
         if self.all.len() > SHORT {
             self.note();
         }
-        None
     }
 
     /// Keeps the index, for the entry that came last.
@@ -206,7 +215,7 @@ impl Writes {
         } else if self.all.len() > 2 {
             self.all.sort_by_key(Write::order); // stable: the later one is behind
         }
-        if self.all.windows(2).any(|pair| pair[0].core == pair[1].core) {
+        if self.twice {
             self.drop_earlier(unused);
         }
         &mut self.all
@@ -226,6 +235,7 @@ impl Writes {
         self.all.clear();
         self.filter = 0;
         self.mark = 0;
+        self.twice = false;
         if !self.index.is_empty() {
             self.index.clear();
         }

@@ -147,10 +147,17 @@ impl Tx {
         variable: &TVar<T>,
         f: impl FnOnce(&mut T) -> R,
     ) -> TxResult<R> {
-        to_write(variable.core()); // it is read to be written: its line is to come once
-        let mut value = self.read(variable)?;
+        let core = variable.core();
+        to_write(core); // it is read to be written: its line is to come once
+        let own = self.desk.writes.find(core);
+        let old = own.map_or_else(|| self.read_shared(core), Ok)?;
+        // SAFETY: as in `read_with`.
+        let mut value = unsafe { held::show(old, T::clone) };
         let result = f(&mut value);
-        self.write(variable, value)?;
+        match own {
+            Some(_) => self.write(variable, value)?,
+            None => self.desk.writes.push(core, held::pack(value)),
+        }
         Ok(result)
     }
 

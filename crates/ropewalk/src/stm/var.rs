@@ -200,6 +200,12 @@ impl Core {
         self.release.map(|release| Remains::Value(value, release))
     }
 
+    /// Those who watch go into `wakes`.
+    #[cold]
+    pub(super) fn call(&self, wakes: &mut Vec<Arc<Watcher>>) {
+        wakes.append(&mut self.watchers.lock());
+    }
+
     /// One more owner, unless there is none any more.
     pub(super) fn keep(&self) -> Option<Kept> {
         let mut owners = self.owners.load(Relaxed);

@@ -27,7 +27,7 @@ const WATCHED: u64 = 2;
 const VERSION_SHIFT: u32 = 2;
 
 /// What a word was when it was read.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Word(u64);
 
 impl Word {

@@ -9,13 +9,11 @@ use std::task::Waker;
 /// The nurseries of one stack of execution, innermost first. Each lies in the call of [`nursery`](super::nursery) that made it.
 pub(crate) struct Chain(Cell<*const Scene>);
 
-impl Default for Chain {
-    fn default() -> Self {
+impl Chain {
+    pub(super) const fn new() -> Self {
         Self(Cell::new(null()))
     }
-}
 
-impl Chain {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.0.get().is_null()

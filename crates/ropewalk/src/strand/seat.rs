@@ -27,7 +27,6 @@ use std::task::{Context, Poll, Waker};
 
 /// What a stack of execution has on it that others on this thread must not see: in the strand, or in the worker's frame if
 /// what runs is not a strand.
-#[derive(Default)]
 pub(crate) struct Belongings {
     pub(crate) handlers: HandlerStack,
     pub(crate) locals: Locals,
@@ -37,11 +36,27 @@ pub(crate) struct Belongings {
     pub(crate) shields: Cell<u32>,
 }
 
+impl Default for Belongings {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Belongings {
+    const fn new() -> Self {
+        Self {
+            handlers: HandlerStack::new(),
+            locals: Locals::new(),
+            holds: Holds::new(),
+            nurseries: nursery::Chain::new(),
+            shields: Cell::new(0),
+        }
+    }
+
     /// Those of what runs here.
     pub(crate) fn here<R>(f: impl FnOnce(&Self) -> R) -> R {
         // Nothing to drop, so it is there until the thread has ended. (Guards are counted on workers only.)
-        thread_local!(static OF_THREAD: ManuallyDrop<Belongings> = ManuallyDrop::default());
+        thread_local!(static OF_THREAD: ManuallyDrop<Belongings> = const { ManuallyDrop::new(Belongings::new()) });
         context::with_worker(|worker| match worker {
             Some(worker) => f(worker.frame.own()),
             None => OF_THREAD.with(|own| f(own)),
@@ -100,7 +115,7 @@ pub(crate) enum Manner {
 impl Seat {
     pub(super) fn new(stack_size: usize) -> Self {
         Self {
-            own: Belongings::default(),
+            own: Belongings::new(),
             entered: Cell::default(),
             spans: Cell::default(),
             yielder: Cell::new(null()),

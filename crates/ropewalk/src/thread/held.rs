@@ -17,7 +17,6 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 /// The guards taken by one stack (a strand, or one poll of a task) and not dropped yet.
-#[derive(Default)]
 pub(crate) struct Holds {
     #[cfg(debug_assertions)]
     count: RefCell<Option<Arc<AtomicU32>>>,
@@ -31,6 +30,13 @@ pub(super) struct Mark {
 }
 
 impl Holds {
+    pub(crate) const fn new() -> Self {
+        Self {
+            #[cfg(debug_assertions)]
+            count: RefCell::new(None),
+        }
+    }
+
     /// Leaves with its stack.
     #[inline]
     pub(crate) fn take(&self) -> Self {

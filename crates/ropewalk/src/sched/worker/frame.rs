@@ -43,7 +43,7 @@ impl Frame {
     #[inline]
     pub(crate) fn begin(&self) {
         self.yielded.set(false);
-        self.belongings.holds.set(Holds::default());
+        self.belongings.holds.set(Holds::new());
     }
 
     pub(crate) fn put_away(&self) -> Frame {
