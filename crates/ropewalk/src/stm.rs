@@ -3,6 +3,7 @@
 mod clock;
 mod commit;
 mod desk;
+mod floor;
 mod held;
 mod log;
 mod presence;
@@ -18,6 +19,7 @@ mod watch;
 mod word;
 
 use clock::Clock;
+use floor::Claims;
 use presence::Presence;
 use ropewalk_core::prim::shared;
 use ropewalk_core::wait_queue::WaitQueue;
@@ -32,8 +34,9 @@ pub use var::TVar;
 struct Space {
     clock: Clock,
     presence: Presence,
-    /// Those who wait until the clock's floor is free.
+    /// Those who wait until the floor is free, and those of them who ask for it.
     waiting_for_floor: WaitQueue,
+    claims: Claims,
 }
 
 shared!(fn space() -> Space = Space::new());
@@ -41,11 +44,21 @@ shared!(fn space() -> Space = Space::new());
 impl Space {
     #[cfg(not(any(loom, shuttle)))]
     const fn new() -> Self {
-        Self { clock: Clock::new(), presence: Presence::new(), waiting_for_floor: WaitQueue::new() }
+        Self {
+            clock: Clock::new(),
+            presence: Presence::new(),
+            waiting_for_floor: WaitQueue::new(),
+            claims: Claims::new(),
+        }
     }
     #[cfg(any(loom, shuttle))]
     fn new() -> Self {
-        Self { clock: Clock::new(), presence: Presence::new(), waiting_for_floor: WaitQueue::new() }
+        Self {
+            clock: Clock::new(),
+            presence: Presence::new(),
+            waiting_for_floor: WaitQueue::new(),
+            claims: Claims::new(),
+        }
     }
 }
 

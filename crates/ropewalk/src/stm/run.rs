@@ -1,12 +1,12 @@
 //! Running a transaction until it is committed: again after a conflict, with a back-off; alone if that goes on; again after a change if it
 //! asked for that.
 
+use super::floor::{Floor, WaitsForFloor};
 use super::space;
 use super::stop::{Abandoned, Place, Stop, TxResult, Why};
 use super::tx::Tx;
 use super::watch::{Watch, Watching};
 use crate::wait::as_transaction;
-use ropewalk_core::blocked::Reason;
 use ropewalk_core::prim::spin_loop;
 use ropewalk_core::{budget, contention};
 use std::fmt;
@@ -144,19 +144,8 @@ struct Details {
 enum Waiting {
     /// For a change.
     Change(Watch),
-    /// For the one that has the floor; then to have it, if that is true.
-    Floor(Pin<Box<dyn Future<Output = ()> + Send>>, bool),
-}
-
-impl Waiting {
-    fn floor(to_have_it: bool) -> Box<Self> {
-        let free = async {
-            let queue = &space().waiting_for_floor;
-            // Woken, or free by now; the queue is never closed.
-            let _again = queue.wait_because(Reason::Transaction, 0, || space().clock.is_taken()).await;
-        };
-        Box::new(Self::Floor(Box::pin(free), to_have_it))
-    }
+    /// For the one that has the floor.
+    Floor(WaitsForFloor),
 }
 
 /// How an attempt ended.
@@ -165,25 +154,6 @@ enum End<T> {
     Watch(Watching),
     /// The effort it was, and where it met another one, if that is asked for.
     Conflict(u32, Option<Place>),
-}
-
-/// The right to be the only one that commits. It is had for one attempt, never while somebody sleeps; those who wait for it own
-/// nothing, so it does not matter whether they are polled.
-struct Floor {
-    start: u64,
-}
-
-impl Floor {
-    fn take() -> Option<Self> {
-        space().clock.take().map(|start| Self { start })
-    }
-}
-
-impl Drop for Floor {
-    fn drop(&mut self) {
-        space().clock.give_back();
-        space().waiting_for_floor.wake_all();
-    }
 }
 
 impl<F> Run<F> {
@@ -234,26 +204,16 @@ impl<F> Run<F> {
     #[inline(never)]
     fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<Option<Floor>> {
         assert!(!self.is_done, "ropewalk: a transaction polled after it was done");
-        loop {
-            let to_have_it = match self.waiting.as_deref_mut() {
-                Some(Waiting::Change(watch)) => {
-                    ready!(watch.poll(cx));
-                    false
-                }
-                Some(Waiting::Floor(free, to_have_it)) => {
-                    ready!(free.as_mut().poll(cx));
-                    *to_have_it
-                }
-                None => false,
-            };
-            let floor = if to_have_it { Floor::take() } else { None };
-            if to_have_it && floor.is_none() {
-                self.waiting = Some(Waiting::floor(true)); // another one was faster
-                continue;
+        let floor = match self.waiting.as_deref_mut() {
+            Some(Waiting::Change(watch)) => {
+                ready!(watch.poll(cx));
+                None
             }
-            self.waiting = None;
-            return Poll::Ready(floor);
-        }
+            Some(Waiting::Floor(waits)) => ready!(waits.poll(cx)),
+            None => None,
+        };
+        self.waiting = None;
+        Poll::Ready(floor)
     }
 
     #[inline(always)]
@@ -331,7 +291,7 @@ impl<F> Run<F> {
         }
         let enough = self.effort >= ENOUGH;
         if enough || space().clock.is_taken() {
-            self.waiting = Some(Waiting::floor(enough));
+            self.waiting = Some(Box::new(Waiting::Floor(WaitsForFloor::new(enough))));
         } else if self.attempts.is_multiple_of(IN_A_ROW) {
             cx.waker().wake_by_ref();
             return Poll::Pending;

@@ -6,9 +6,53 @@ use ropewalk_core::prim::{self, Arc, AtomicUsize, Ordering::*, UnsafeCell, threa
 
 /// Without a model checker they are all in one space, and some count what is left in it: so one after the other.
 fn model(f: impl Fn() + Sync + Send + 'static) {
-    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    let _alone = (!cfg!(any(loom, shuttle))).then(|| ALONE.lock());
+    let _alone = alone();
     prim::deep_model(3, f); // with 2, loom does not find what half of the mutations do
+}
+
+fn alone() -> impl Sized {
+    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    (!cfg!(any(loom, shuttle))).then(|| ALONE.lock())
+}
+
+#[cfg(not(any(loom, shuttle)))]
+mod floor {
+    use super::super::floor::{Floor, WaitsForFloor};
+    use super::alone;
+    use std::task::{Context, Poll, Waker};
+
+    #[test]
+    fn who_asked_first_has_it_first() {
+        let _alone = alone();
+        let cx = &mut Context::from_waker(Waker::noop());
+        let floor = Floor::take().expect("nobody else is there");
+        let [mut first, mut second, mut only_waits] = [true, true, false].map(WaitsForFloor::new);
+        assert!(
+            [&mut first, &mut second, &mut only_waits].into_iter().all(|waits| waits.poll(cx).is_pending())
+        );
+        drop(floor);
+        assert!(second.poll(cx).is_pending(), "it lets the first one go first");
+        assert!(matches!(only_waits.poll(cx), Poll::Ready(None)));
+        let Poll::Ready(Some(floor)) = first.poll(cx) else { panic!("it is the first") };
+        assert!(second.poll(cx).is_pending());
+        drop((floor, first));
+        assert!(second.poll(cx).is_ready());
+    }
+
+    #[test]
+    fn who_asked_first_and_does_not_come_is_passed() {
+        let _alone = alone();
+        let cx = &mut Context::from_waker(Waker::noop());
+        let [never_polled, mut second] = [true, true].map(WaitsForFloor::new);
+        while second.poll(cx).is_pending() {
+            std::thread::yield_now();
+        }
+        let [mut given_up, mut third] = [true, true].map(WaitsForFloor::new);
+        let floor = Floor::take();
+        assert!(given_up.poll(cx).is_pending());
+        drop((floor, given_up, second, never_polled));
+        assert!(third.poll(cx).is_ready(), "who has given up is not waited for");
+    }
 }
 
 fn add(variable: &TVar<u32>, by: u32) {
