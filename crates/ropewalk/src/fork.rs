@@ -49,7 +49,7 @@ pub(crate) use roster::{Fork, Origin, Roster, Spare};
 use crate::context;
 use crate::sched::worker::Worker;
 use crate::strand::{Interrupted, Seat, catch, rethrow};
-use crate::wait::{Abort, wait_to_the_end};
+use crate::wait::{Abort, is_in_transaction, wait_to_the_end};
 use job::{Job, Outcome};
 use std::any::Any;
 use std::future::poll_fn;
@@ -131,6 +131,12 @@ where
     RA: Send,
     RB: Send,
 {
+    if is_in_transaction() {
+        return match catch(a) {
+            Ok(a) => (a, b(false)),
+            Err(panic) => second_after_panic(panic, b),
+        };
+    }
     crate::run(|| match Here::now() {
         Some(here) => here.join(a, b),
         None => unreachable!("this is a strand"),
@@ -240,10 +246,14 @@ fn first_fork() -> NonNull<Fork> {
     })
 }
 
-/// Somebody has asked for jobs of the strand that runs here.
+/// Somebody has asked for jobs of the strand that runs here. Not inside a transaction, which must not wait for them: that is answered by the
+/// next fork after it.
 #[cold]
 #[inline(never)]
 fn offer() {
+    if is_in_transaction() {
+        return;
+    }
     // The job is in the deque: nothing may unwind past the frame it is in (JB1).
     let abort = Abort("a waker panicked while a half of a join was offered");
     with_strand(|worker, seat| {

@@ -6,6 +6,7 @@
 
 use super::join_told;
 use crate::context;
+use crate::wait::is_in_transaction;
 use std::ops::Range;
 
 /// Items that can be cut in two: ranges of integers, slices, mutable slices.
@@ -152,7 +153,7 @@ pub fn par_map_reduce<D: Divide, R: Send>(
     reduce: impl Fn(R, R) -> R + Sync,
 ) -> R {
     let work = Work { identity, map, reduce };
-    if Divide::len(&items) <= 1 {
+    if Divide::len(&items) <= 1 || is_in_transaction() {
         return work.piece(items);
     }
     if context::with_worker(|worker| worker.is_some_and(|worker| worker.frame.strand.get().is_some())) {

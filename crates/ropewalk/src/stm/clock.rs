@@ -12,8 +12,10 @@
 //! # Invariants
 //!
 //! - **C1** A commit looks when it has all of its locks, and its version is later than what it saw. So who has seen the clock at that
-//!   version, or later, sees these locks: the clock was moved there after that look. Both sides pass a barrier: the lock, the look and the
-//!   loads of words are SeqCst; who has seen a time passes a fence, or announces itself (which is one), before it reads.
+//!   version, or later, sees these locks: the clock was moved there after that look. The lock, the look, moving the clock, reading it and
+//!   reading words are all SeqCst, so they are in one order. (Loom takes none of them for more than AcqRel. For it there are fences: after the
+//!   locks here, and before the reads where a transaction announces itself, or catches up. So the orderings themselves are not
+//!   modelled.)
 //! - **C2** The same goes for the floor: who has it sees the locks of all commits that did not see it.
 
 use ropewalk_core::prim::{AtomicU64, Ordering::*, Padded, fence};
@@ -34,19 +36,19 @@ impl Clock {
         Self(Padded(AtomicU64::new(0)))
     }
 
-    /// Who reads a time, and then passes a barrier, sees the locks of all commits up to it (C1).
+    /// Who reads a time sees the locks of all commits up to it (C1).
     #[inline(always)]
     pub(super) fn now(&self) -> u64 {
-        self.0.load(Acquire) >> 1
+        self.0.load(SeqCst) >> 1
     }
 
     /// Moves it on to `version` at least: further, if it was far behind, so that who reads one late version after the other does not come
     /// here each time. Returns the time, as [`now`](Self::now).
     pub(super) fn reach(&self, version: u64) -> u64 {
-        let mut word = self.0.load(Acquire);
+        let mut word = self.0.load(SeqCst);
         while word >> 1 < version {
             let time = version + (version - (word >> 1) - 1);
-            match self.0.compare_exchange(word, time << 1 | word & ALONE, SeqCst, Acquire) {
+            match self.0.compare_exchange(word, time << 1 | word & ALONE, SeqCst, SeqCst) {
                 Ok(_) => return time,
                 Err(now) => word = now,
             }

@@ -2,17 +2,21 @@
 //!
 //! Who has met others too often asks for it, and gets a number. When it is free all who wait are woken, and the first number takes it.
 //! Nobody hands it over: one that is not polled any more (in a `select!` that went another way) would keep it from all others. So who finds
-//! it free, and somebody who asked earlier, lets that one go first, but not for ever.
+//! it free, and somebody who asked earlier, lets that one go first, but not for ever: who was waited for in vain is waited for again only
+//! when it has come back.
 //!
 //! # Invariants
 //!
 //! - **F1** It is had for one attempt, never while somebody sleeps.
 //! - **F2** Who waits for it owns nothing but a number, so it does not matter whether it is polled.
-//! - **F3** Of those who are polled as soon as they are woken, the one that asked first is the next.
+//! - **F3** Of those who are polled as soon as they are woken, the one that asked first is the next. One that is not costs the others one
+//!   [`COURTESY`].
 
 use super::space;
+use crate::strand;
 use ropewalk_core::blocked::Reason;
-use ropewalk_core::prim::BriefLock;
+use ropewalk_core::prim::{BriefLock, thread};
+use ropewalk_core::task::drop_payload;
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
@@ -34,7 +38,10 @@ impl Floor {
 impl Drop for Floor {
     fn drop(&mut self) {
         space().clock.give_back();
-        space().waiting_for_floor.wake_all();
+        // A waker may panic, which is not our transaction's fault; the others are woken all the same.
+        if let Err(payload) = strand::catch(|| space().waiting_for_floor.wake_all()) {
+            drop_payload(payload);
+        }
     }
 }
 
@@ -64,8 +71,17 @@ impl Claims {
         Claim { number, polite_until: None }
     }
 
+    /// Whether nobody who asked earlier waits. Who asks is there, whatever others may have thought.
     fn is_first(&self, number: u64) -> bool {
-        self.0.lock().waiting.first().is_none_or(|first| number <= *first)
+        let mut asked = self.0.lock();
+        asked.waiting.insert(number);
+        asked.waiting.first() == Some(&number)
+    }
+
+    /// Those who asked earlier have not come.
+    fn pass(&self, number: u64) {
+        let mut asked = self.0.lock();
+        asked.waiting = asked.waiting.split_off(&number);
     }
 }
 
@@ -84,7 +100,13 @@ impl Claim {
             return true; // (models know no time)
         }
         let now = Instant::now();
-        now >= *self.polite_until.get_or_insert(now + COURTESY)
+        let is_over = now >= *self.polite_until.get_or_insert(now + COURTESY);
+        if is_over {
+            space().claims.pass(self.number);
+        } else {
+            thread::yield_now(); // perhaps it needs this core
+        }
+        is_over
     }
 }
 

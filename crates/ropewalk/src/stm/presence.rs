@@ -9,8 +9,8 @@
 //!   1. start = a time that the clock has shown         1. (lock, look at the clock, publish at `moment`)
 //!   2. slot = start              <- barrier            2. nobody with start < moment: drop them, done
 //!   3. read, and look at what was read                 3. move the clock on to `moment`, if it is not there
-//!   4. slot = empty; if it was marked: collect         4. lock; put them on the list, in the order of moments; if it was
-//!                                                         empty, mark the oldest slot, or if there is none, take them out; unlock
+//!   4. slot = empty; if it was marked: collect         4. lock; put them on the list, in the order of moments; if they are the
+//!                                                         first, mark the oldest slot, or if it is not older, take them out; unlock
 //! ```
 //!
 //! # Invariants
@@ -93,8 +93,9 @@ impl Presence {
         Self { first: AtomicPtr::new(null_mut()), remains: BriefLock::new(VecDeque::new()) }
     }
 
+    /// SeqCst, as the looks at them: who is missed has not announced itself yet (P1).
     pub(super) fn slots(&self) -> impl Iterator<Item = &Slot> {
-        let first: *const Slot = self.first.load(Acquire);
+        let first: *const Slot = self.first.load(SeqCst);
         // SAFETY: slots are never removed.
         std::iter::successors(unsafe { first.as_ref() }, |slot| unsafe { slot.next.as_ref() })
     }
@@ -112,7 +113,7 @@ impl Presence {
             next: self.first.load(Relaxed),
             counters: Counters::default(),
         }));
-        while let Err(first) = self.first.compare_exchange(slot.next.cast_mut(), slot, AcqRel, Relaxed) {
+        while let Err(first) = self.first.compare_exchange(slot.next.cast_mut(), slot, SeqCst, Relaxed) {
             slot.next = first;
         }
         slot
@@ -126,12 +127,12 @@ impl Presence {
         }
         clock.reach(moment);
         let mut kept = self.remains.lock();
-        let (is_first, at) = (kept.is_empty(), kept.partition_point(|(other, _)| *other <= moment));
+        let at = kept.partition_point(|(other, _)| *other <= moment);
         for thing in remains.drain(..) {
             kept.insert(at, (moment, thing)); // at the end, or almost
         }
-        if is_first {
-            self.take_out(&mut kept, remains); // ours, if all of them have left meanwhile
+        if at == 0 {
+            self.take_out(&mut kept, remains); // who is marked may not be one of those; or all of them have left meanwhile
         }
     }
 

@@ -43,14 +43,15 @@ mod floor {
     fn who_asked_first_and_does_not_come_is_passed() {
         let _alone = alone();
         let cx = &mut Context::from_waker(Waker::noop());
-        let [never_polled, mut second] = [true, true].map(WaitsForFloor::new);
-        while second.poll(cx).is_pending() {
-            std::thread::yield_now();
-        }
-        let [mut given_up, mut third] = [true, true].map(WaitsForFloor::new);
+        let [mut set_aside, mut second, mut third] = [true; 3].map(WaitsForFloor::new);
+        while second.poll(cx).is_pending() {}
+        drop(second);
+        assert!(third.poll(cx).is_ready(), "who has not come is not waited for again");
         let floor = Floor::take();
-        assert!(given_up.poll(cx).is_pending());
-        drop((floor, given_up, second, never_polled));
+        assert!(set_aside.poll(cx).is_pending() && third.poll(cx).is_pending());
+        drop(floor);
+        assert!(set_aside.poll(cx).is_ready(), "who comes back is the first again");
+        drop(set_aside);
         assert!(third.poll(cx).is_ready(), "who has given up is not waited for");
     }
 }

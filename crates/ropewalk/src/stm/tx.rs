@@ -63,7 +63,7 @@ impl Tx {
     pub(super) fn begin(floor: Option<u64>) -> Self {
         let desk = Desk::take();
         let start = floor.unwrap_or_else(|| space().clock.now());
-        desk.slot.enter(start); // a barrier (C1)
+        desk.slot.enter(start);
         let (desk, before, alone) = (ManuallyDrop::new(desk), start + 1, floor.is_some());
         Self { desk, before, alone, is_over: false, met: None }
     }
@@ -314,7 +314,9 @@ impl Tx {
         let versions = reads.iter().map(|read| read.version);
         let latest = versions.fold(core.word.load().version(), u64::max);
         let now = if reads.len() < FEW { 0 } else { space().clock.reach(latest) };
-        fence(SeqCst); // it has seen a time (C1)
+        if cfg!(loom) {
+            fence(SeqCst); // it has seen a time (C1)
+        }
         if let Some(read) = reads.iter().find(|read| !read.is_so(self.alone)).copied() {
             self.desk.slot.counters.conflicts_reading.bump();
             return Err(self.conflict(Some(read.core)));

@@ -102,6 +102,44 @@ fn a_scope_inside() {
 }
 
 /// Handlers that are called by hand do not wait either.
+/// Whether all of 2 to that power halves run on that thread.
+fn halves_on(thread: std::thread::ThreadId, depth: u32) -> bool {
+    if depth == 0 {
+        return std::thread::current().id() == thread;
+    }
+    let (left, right) = ropewalk::join(|| halves_on(thread, depth - 1), || halves_on(thread, depth - 1));
+    left && right
+}
+
+/// Nobody else is given a half: it would have to be waited for.
+#[test]
+fn halves_inside_are_done_in_place() {
+    use std::thread::current;
+    let runtime = Runtime::builder().worker_threads(2).build().unwrap();
+    let here = || {
+        let (total, me) = (TVar::new(0_u64), current().id());
+        atomically(|tx| {
+            let (sum, all_here) = ropewalk::par_map_reduce(
+                0..20_000_u64,
+                || (0, true),
+                |n| (n, current().id() == me),
+                |a, b| (a.0 + b.0, a.1 && b.1),
+            );
+            assert!(all_here && halves_on(me, 10));
+            tx.write(&total, sum)
+        })
+        .wait();
+        assert_eq!(total.get(), 19_999 * 10_000);
+        assert_eq!(
+            inside(|| drop(ropewalk::join(|| panic!("on purpose"), || ()))).as_deref(),
+            Some("on purpose")
+        );
+    };
+    here();
+    runtime.run(move || (0..200).for_each(|_| here())); // the other worker asks for halves all the time
+    runtime.spawn(async move { here() }).wait().unwrap();
+}
+
 #[test]
 fn a_handler_inside() {
     use ropewalk::Handler;
