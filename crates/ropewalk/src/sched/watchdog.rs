@@ -49,8 +49,8 @@ use std::time::{Duration, Instant};
 
 /// How long nobody must have done anything before it sleeps until it is called.
 const QUIET: Duration = Duration::from_millis(16);
-/// Until then it looks less often while it finds nobody awake: after one tick, two, four, four.
-const RARELY: u32 = 2;
+/// Until then it looks less often while it finds nobody awake: after one tick, two, two. (A poll that is too long may begin in between.)
+const RARELY: u32 = 1;
 const STACK: usize = 256 * 1024;
 
 /// What everybody sees of it.
@@ -154,6 +154,8 @@ fn watch(watchdog: &Watchdog, runtime: &Weak<Shared>) {
         let anybody_awake = || stations().any(|station| is_busy(station));
         let polls = stations().map(|station| station.counters.polls.get()).sum();
         calm.see(anybody_awake(), polls, now);
+        let due =
+            pools.iter().flat_map(|pool| looks.iter().find(|look| look.is_of(pool))?.is_due(pool)).min();
         let is_over = calm.is_quiet(now) && looks.iter().all(|look| !look.has_stand_ins());
         let may_sleep = is_over && watchdog.lie_down(anybody_awake);
         drop((pools, runtime)); // nothing is kept alive by who sleeps
@@ -161,7 +163,9 @@ fn watch(watchdog: &Watchdog, runtime: &Weak<Shared>) {
             watchdog.sleep();
             calm = Calm::new();
         } else {
-            watchdog.parker.park(Some(tick.saturating_mul(calm.ticks())));
+            let (rest, now) = (tick.saturating_mul(calm.ticks()), Instant::now());
+            let due = due.map(|due| due.saturating_duration_since(now)).filter(|due| !due.is_zero());
+            watchdog.parker.park(Some(due.map_or(rest, |due| due.min(rest))));
         }
     }
 }
@@ -216,9 +220,9 @@ mod tests {
             calm.see(false, polls, after(at));
             (calm.ticks(), calm.is_quiet(after(at)))
         };
-        assert_eq!([ticks(1, 5), ticks(2, 5), ticks(4, 5)], [(1, false), (2, false), (4, false)]);
-        assert_eq!([ticks(8, 5), ticks(12, 6)], [(4, false), (4, false)]);
-        assert_eq!([ticks(27, 6), ticks(28, 6)], [(4, false), (4, true)], "something ran at 12");
+        assert_eq!([ticks(1, 5), ticks(2, 5), ticks(4, 5)], [(1, false), (2, false), (2, false)]);
+        assert_eq!([ticks(8, 5), ticks(12, 6)], [(2, false), (2, false)]);
+        assert_eq!([ticks(27, 6), ticks(28, 6)], [(2, false), (2, true)], "something ran at 12");
         calm.see(true, 6, after(29));
         assert_eq!((calm.ticks(), calm.is_quiet(after(29))), (1, false));
     }

@@ -42,7 +42,8 @@ pub(super) struct Look {
 #[derive(Clone, Copy)]
 struct Seen {
     polls: u64,
-    /// Since when it is in that poll, about: since the look before the one that found it there. `None`: it is in none.
+    /// Since when it is in that poll, about: since the look before the one that found it there, or a tick before that one, if it was
+    /// longer ago. `None`: it is in none.
     since: Option<Instant>,
     /// What its thread had spent of the processor's time when it was first suspected.
     spent: Option<Duration>,
@@ -99,10 +100,16 @@ impl Look {
         self.stand_ins > 0
     }
 
+    /// When somebody will have been held for too long, if that goes on. Ticks take longer than they should, each of them.
+    pub(super) fn is_due(&self, pool: &Pool) -> Option<Instant> {
+        let held = self.workers.iter().filter(|seen| !seen.is_rescued);
+        held.filter_map(|seen| Some(seen.since? + pool.config.rescue_threshold)).min()
+    }
+
     pub(super) fn look(&mut self, pool: &Arc<Pool>, now: Instant) {
         let (threshold, tick) = (pool.config.preempt_threshold, pool.config.tick());
-        let before =
-            self.looked.replace(now).filter(|before| now - *before < tick.saturating_mul(2)).unwrap_or(now);
+        // If it was long ago, a poll that is new now may be, too; but not that long, to be fair to it.
+        let before = self.looked.replace(now).map_or(now, |before| now - tick.min(now - before));
         let (mut held_up, mut occupied) = (Vec::new(), 0);
         for station in pool.stations() {
             let Some(held) = self.held(station, before, now) else { continue };
