@@ -7,6 +7,7 @@ use std::fmt;
 use std::future::{Future, pending};
 use std::str::FromStr;
 use std::thread;
+use std::time::Duration;
 
 /// Who is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -124,9 +125,14 @@ impl FromStr for Peer {
     }
 }
 
-/// Ropewalk with this many workers; with none, the thread that calls `block_on` drives everything.
+/// Ropewalk with this many workers; with none, the thread that calls `block_on` drives everything. (To see what its watchdog costs: the
+/// environment variable `BENCH_WATCHDOG=off` leaves it out.)
 pub fn ropewalk(workers: usize) -> ropewalk::Runtime {
-    ropewalk::Runtime::builder().worker_threads(workers).build().expect("ropewalk starts")
+    let mut builder = ropewalk::Runtime::builder().worker_threads(workers);
+    if std::env::var_os("BENCH_WATCHDOG").is_some_and(|watchdog| watchdog == "off") {
+        builder = builder.preempt_threshold(Duration::ZERO).rescue_threshold(Duration::ZERO);
+    }
+    builder.build().expect("ropewalk starts")
 }
 
 /// The same with io_uring.
