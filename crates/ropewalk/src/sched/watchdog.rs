@@ -17,8 +17,9 @@
 //!
 //! # When it sleeps
 //!
-//! Some time after the last worker has gone to sleep, it sleeps until it is called. It is called when something begins to wait: a task in
-//! a slot or queue of a worker, and nobody to take it at once; or timers and sockets, and nobody asleep who would see to them.
+//! It is called when something begins to wait: a task in a slot or queue of a worker, and nobody to take it at once; or timers and
+//! sockets, and nobody asleep who would see to them. If that has not happened for some time, and it finds all workers asleep, it lies down until it
+//! is called; it gets up now and then, though, for polls that are long and delay nobody, unless there are no polls at all.
 //!
 //! ```text
 //! watchdog                                   worker
@@ -47,8 +48,10 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long nobody must have done anything before it sleeps until it is called.
+/// How long it must not have been called before it lies down, and how long nobody must have done anything before it does not get up by itself.
 const QUIET: Duration = Duration::from_millis(16);
+/// When it gets up by itself.
+const NAP: Duration = Duration::from_millis(8);
 /// Until then it looks less often while it finds nobody awake: after one tick, two, two. (A poll that is too long may begin in between.)
 const RARELY: u32 = 1;
 const STACK: usize = 256 * 1024;
@@ -116,11 +119,17 @@ impl Watchdog {
         may_sleep
     }
 
-    /// Sleeps until it is called.
-    fn sleep(&self) {
+    /// Sleeps until it is called, or for so long. Returns whether it was called.
+    fn sleep(&self, limit: Option<Duration>) -> bool {
+        let until = limit.map(|limit| Instant::now() + limit);
         while self.asleep.load(Acquire) && !self.over.load(Acquire) {
-            self.parker.park(None);
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                return !self.asleep.swap(false, AcqRel);
+            }
+            self.parker.park(left);
         }
+        true
     }
 }
 
@@ -135,7 +144,7 @@ fn watch(watchdog: &Watchdog, runtime: &Weak<Shared>) {
     crate::drive::time::sleep_precisely();
     thread::be_prompt(); // and so are those whom it sends
     let (mut looks, mut calm): (Vec<Look>, _) = (Vec::new(), Calm::new());
-    watchdog.sleep();
+    watchdog.sleep(None);
     while !watchdog.over.load(Acquire) {
         let Some(runtime) = runtime.upgrade() else { return };
         let pools: Vec<_> = runtime.pools().into_iter().filter(|pool| !pool.hosted).collect();
@@ -156,12 +165,15 @@ fn watch(watchdog: &Watchdog, runtime: &Weak<Shared>) {
         calm.see(anybody_awake(), polls, now);
         let due =
             pools.iter().flat_map(|pool| looks.iter().find(|look| look.is_of(pool))?.is_due(pool)).min();
-        let is_over = calm.is_quiet(now) && looks.iter().all(|look| !look.has_stand_ins());
+        let is_over = calm.may_lie_down(now) && looks.iter().all(|look| !look.has_stand_ins());
         let may_sleep = is_over && watchdog.lie_down(anybody_awake);
         drop((pools, runtime)); // nothing is kept alive by who sleeps
         if may_sleep {
-            watchdog.sleep();
-            calm = Calm::new();
+            let nap = (!calm.is_quiet(now)).then_some(NAP);
+            if watchdog.sleep(nap) {
+                calm = Calm::new();
+                looks.iter_mut().for_each(Look::begin_anew);
+            }
         } else {
             let (rest, now) = (tick.saturating_mul(calm.ticks()), Instant::now());
             let due = due.map(|due| due.saturating_duration_since(now)).filter(|due| !due.is_zero());
@@ -174,8 +186,9 @@ fn is_busy(station: &Station) -> bool {
     station.status() != Status::Vacant && station.parker.state() == WorkerState::Busy
 }
 
-/// For how long nobody does anything.
+/// For how long nobody does anything, or nothing waits.
 struct Calm {
+    called: Instant,
     polls: u64,
     since: Instant,
     /// How often in a row nobody was awake.
@@ -184,7 +197,8 @@ struct Calm {
 
 impl Calm {
     fn new() -> Self {
-        Self { polls: 0, since: Instant::now(), looks: 0 }
+        let now = Instant::now();
+        Self { called: now, polls: 0, since: now, looks: 0 }
     }
 
     fn see(&mut self, anybody_awake: bool, polls: u64, now: Instant) {
@@ -192,6 +206,10 @@ impl Calm {
         if anybody_awake || polls != self.polls {
             (self.polls, self.since) = (polls, now);
         }
+    }
+
+    fn may_lie_down(&self, now: Instant) -> bool {
+        self.looks > 0 && now.saturating_duration_since(self.called) >= QUIET
     }
 
     fn is_quiet(&self, now: Instant) -> bool {
@@ -252,7 +270,7 @@ mod tests {
             });
             let (watchdog, awake) = &*shared;
             if watchdog.lie_down(|| awake.load(Relaxed)) {
-                watchdog.sleep(); // a model that sleeps for ever has failed
+                watchdog.sleep(None); // a model that sleeps for ever has failed
             }
             worker.join().unwrap();
         });

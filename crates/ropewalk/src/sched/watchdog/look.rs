@@ -100,6 +100,11 @@ impl Look {
         self.stand_ins > 0
     }
 
+    /// It was called: what runs now has just begun.
+    pub(super) fn begin_anew(&mut self) {
+        self.looked = None;
+    }
+
     /// When somebody will have been held for too long, if that goes on. Ticks take longer than they should, each of them.
     pub(super) fn is_due(&self, pool: &Pool) -> Option<Instant> {
         let held = self.workers.iter().filter(|seen| !seen.is_rescued);
