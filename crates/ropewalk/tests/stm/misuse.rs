@@ -131,7 +131,7 @@ fn halves_inside_are_done_in_place() {
         .wait();
         assert_eq!(total.get(), 19_999 * 10_000);
         assert_eq!(
-            inside(|| drop(ropewalk::join(|| panic!("on purpose"), || ()))).as_deref(),
+            inside(|| ropewalk::join(|| panic!("on purpose"), || ()).1).as_deref(),
             Some("on purpose")
         );
     };
