@@ -3,9 +3,9 @@
 use serde_json::Value;
 use std::process::{Command, Output};
 
-const STOPS: [&str; 14] = [
-    "million", "switches", "fair", "waiting", "tree", "scopes", "strands", "pool", "requests", "inside",
-    "timers", "threads", "shared", "sockets",
+const STOPS: [&str; 17] = [
+    "million", "switches", "fair", "hogs", "waiting", "tree", "scopes", "strands", "forks", "pool",
+    "requests", "inside", "timers", "threads", "shared", "bank", "sockets",
 ];
 
 fn ropewalk(args: &[&str]) -> Output {

@@ -3,8 +3,11 @@
 //! A stop is a file here and an entry in [`STOPS`]. It works on a thread of its own, so that the tour can draw its
 //! progress, survive its panics, and say so when it never ends.
 
+mod bank;
 mod fair;
+mod forks;
 mod gate;
+mod hogs;
 mod inside;
 mod million;
 mod options;
@@ -58,20 +61,23 @@ pub(crate) trait Stop: Sync {
     fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>>;
 }
 
-static STOPS: [&dyn Stop; 14] = [
+static STOPS: [&dyn Stop; 17] = [
     &million::Million,
     &switches::Switches,
     &fair::Fair,
+    &hogs::Hogs,
     &waiting::Waiting,
     &tree::Tree,
     &scopes::Scopes,
     &strands::Strands,
+    &forks::Forks,
     &pool::Resized,
     &requests::Requests,
     &inside::Inside,
     &timers::Timers,
     &threads::Threads,
     &shared::Shared,
+    &bank::Bank,
     &sockets::Sockets,
 ];
 
