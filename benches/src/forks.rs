@@ -82,11 +82,12 @@ impl Forks for Serial {
     }
 }
 
-/// Nanoseconds for each of the operations of `program`, on two workers.
+/// Nanoseconds for each of the operations of `program`.
 fn measure(peer: Peer, operations: u64, program: impl Program, meter: Meter) -> Option<Sample> {
+    let workers = peers::fork_workers();
     Some(match peer {
-        Peer::Ropewalk => measure_on(Ropewalk::new(2), operations, program, meter),
-        Peer::Rayon => measure_on(Rayon::new(2), operations, program, meter),
+        Peer::Ropewalk => measure_on(Ropewalk::new(workers), operations, program, meter),
+        Peer::Rayon => measure_on(Rayon::new(workers), operations, program, meter),
         Peer::Limit => measure_on(Serial, operations, program, meter),
         _ => return None,
     })

@@ -135,7 +135,13 @@ pub fn ropewalk(workers: usize) -> ropewalk::Runtime {
     builder.build().expect("ropewalk starts")
 }
 
-/// The same with io_uring.
+/// On how many workers the rows about forks are: two, or what the environment variable `BENCH_FORK_WORKERS` says.
+pub fn fork_workers() -> usize {
+    let asked = std::env::var("BENCH_FORK_WORKERS").ok();
+    asked.map_or(2, |asked| asked.parse().expect("BENCH_FORK_WORKERS is a number of workers"))
+}
+
+/// Ropewalk with io_uring.
 pub fn ropewalk_uring(workers: usize) -> ropewalk::Runtime {
     let builder = ropewalk::Runtime::builder().worker_threads(workers);
     builder.io_driver(ropewalk::driver::IoDriverKind::IoUring).build().expect("ropewalk starts")

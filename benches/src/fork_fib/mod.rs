@@ -35,18 +35,18 @@ fn serial(number: u32) -> u64 {
     if number < 2 { number.into() } else { serial(number - 1) + serial(number - 2) }
 }
 
-/// Nanoseconds per fork, on two workers.
+/// Nanoseconds per fork.
 pub fn per_fork(peer: Peer, fib: Fib, meter: Meter) -> Option<Sample> {
     let expected = serial(fib.number);
     let check = |value: u64| assert_eq!(value, expected, "{fib:?}");
-    let forks = fib.forks();
+    let (forks, workers) = (fib.forks(), peers::fork_workers());
     Some(match peer {
         Peer::Ropewalk => {
-            let runtime = peers::ropewalk(2);
+            let runtime = peers::ropewalk(workers);
             meter.measure_fixed(forks, || check(runtime.run(|| ropewalk::fib(black_box(fib)))))
         }
         Peer::Rayon => {
-            let pool = peers::rayon(2);
+            let pool = peers::rayon(workers);
             meter.measure_fixed(forks, || check(pool.install(|| rayon::fib(black_box(fib)))))
         }
         Peer::Limit => meter.measure_fixed(forks, || check(limit::fib(black_box(fib)))),
