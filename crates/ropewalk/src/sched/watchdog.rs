@@ -32,6 +32,8 @@
 //! in 3 that the worker is awake.
 
 mod look;
+#[cfg(any(test, all(feature = "backtraces", target_os = "linux")))]
+mod slate;
 mod stall;
 mod thread;
 #[cfg(all(feature = "backtraces", target_os = "linux"))]

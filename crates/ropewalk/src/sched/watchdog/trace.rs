@@ -3,25 +3,16 @@
 //! Only a thread that computes is asked: one that is blocked would find its system call interrupted. The signal is SIGURG, which means nothing
 //! to a program that does not handle it; one that does keeps its handler, and there is no trace.
 //!
-//! ```text
-//! IDLE --(the watchdog asks)--> ASKED --(the thread begins)--> WRITING --(it is done)--> WRITTEN --(the watchdog has read it)--> IDLE
-//!                                 +-----(too late: withdrawn)-----> IDLE
-//! ```
-//!
-//! The handler allocates nothing and takes no lock (with a C library that is not older than glibc 2.35; before that, the loader's): it walks the stack by the tables of the program, and stores addresses. It runs on the
-//! thread's stack for signals, because a strand's may have no room.
+//! The handler allocates nothing and takes no lock (with a C library that is not older than glibc 2.35; before that, the loader's): it walks
+//! the stack by the tables of the program, and writes addresses on a slate. It runs on the thread's stack for signals, because a strand's
+//! may have no room.
 
 use super::super::station::Station;
+use super::slate::Slate;
 use super::thread;
-use ropewalk_core::prim::real::{AtomicU32, AtomicUsize, Ordering::*};
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
-
-const IDLE: u32 = 0;
-const ASKED: u32 = 1;
-const WRITING: u32 = 2;
-const WRITTEN: u32 = 3;
 
 /// How many frames are looked at, those of the handler and of the runtime included, and how many are shown.
 const FRAMES: usize = 64;
@@ -29,11 +20,7 @@ const SHOWN: usize = 12;
 /// For so long the answer is waited for.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-static STATE: AtomicU32 = AtomicU32::new(IDLE);
-/// Who is asked.
-static THREAD: AtomicU32 = AtomicU32::new(0);
-static LENGTH: AtomicUsize = AtomicUsize::new(0);
-static ADDRESSES: [AtomicUsize; FRAMES] = [const { AtomicUsize::new(0) }; FRAMES];
+static SLATE: Slate<FRAMES> = Slate::new();
 
 /// The addresses on the stack of the thread at `station`, innermost first; none if it does not say.
 pub(super) fn of(station: &Station) -> Vec<usize> {
@@ -41,25 +28,16 @@ pub(super) fn of(station: &Station) -> Vec<usize> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let is_there = || station.thread() == Some(asked) && thread::is_runnable(asked) == Some(true);
-    let _abandoned = STATE.compare_exchange(WRITTEN, IDLE, AcqRel, Relaxed);
-    if STATE.load(Relaxed) != IDLE || !is_there() || !listens() {
+    if !is_there() || !listens() || !SLATE.ask(asked) {
         return Vec::new();
     }
-    THREAD.store(asked, Relaxed);
-    STATE.store(ASKED, Release);
     // SAFETY: it takes numbers; if the thread has ended, nobody hears it.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), asked, libc::SIGURG) };
     let until = Instant::now() + PATIENCE;
-    while STATE.load(Acquire) != WRITTEN && Instant::now() < until {
+    while !SLATE.is_written() && Instant::now() < until {
         std::thread::sleep(Duration::from_micros(50));
     }
-    let _withdrawn = STATE.compare_exchange(ASKED, IDLE, Relaxed, Relaxed);
-    if STATE.load(Acquire) != WRITTEN {
-        return Vec::new();
-    }
-    let addresses = ADDRESSES[..LENGTH.load(Relaxed)].iter().map(|at| at.load(Relaxed)).collect();
-    STATE.store(IDLE, Relaxed);
-    addresses
+    SLATE.read().unwrap_or_default()
 }
 
 /// The functions at these addresses, a line each, as far as they are the user's.
@@ -114,32 +92,27 @@ fn action() -> Option<usize> {
 extern "C" fn on_signal(_signal: c_int, _info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: it takes nothing, and `errno` is this thread's own, which the interrupted code goes on with.
     let (this, errno) = unsafe { (libc::syscall(libc::SYS_gettid) as u32, *libc::__errno_location()) };
-    let is_asked = THREAD.load(Relaxed) == this;
-    if is_asked && STATE.compare_exchange(ASKED, WRITING, Acquire, Relaxed).is_ok() {
-        write_down(interrupted_at(context));
-        STATE.store(WRITTEN, Release);
-    }
+    SLATE.answer(this, |line| write_down(interrupted_at(context), line));
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
 }
 
 /// Everything from the interrupted function outwards.
-fn write_down(interrupted: Option<usize>) {
-    let (mut length, mut begun) = (0, interrupted.is_none());
+fn write_down(interrupted: Option<usize>, line: &mut dyn FnMut(usize) -> bool) {
+    let (mut is_first, mut begun) = (true, interrupted.is_none());
     // SAFETY: nobody else traces in a handler (one is asked at a time), and no frame is resolved here.
     unsafe {
         backtrace::trace_unsynchronized(|frame| {
             let address = frame.ip().addr();
             begun |= interrupted == Some(address);
-            if begun && address != 0 {
-                // All others are where a call returns to, and are taken for the byte before that.
-                ADDRESSES[length].store(address.wrapping_add(usize::from(length == 0)), Relaxed);
-                length += 1;
+            if !begun || address == 0 {
+                return true;
             }
-            length < FRAMES
+            // All others are where a call returns to, and are taken for the byte before that.
+            let first = std::mem::replace(&mut is_first, false);
+            line(address.wrapping_add(usize::from(first)))
         });
     }
-    LENGTH.store(length, Relaxed);
 }
 
 /// Where the signal came.
