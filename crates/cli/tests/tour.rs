@@ -135,14 +135,14 @@ fn bad_arguments_are_refused_with_what_is_accepted() {
             &["--only"],
             &[
                 "--only needs the name of a stop",
-                "million, switches, fair, waiting, tree, scopes, strands, pool, requests, inside",
+                "million, switches, fair, hogs, waiting, tree, scopes, strands, forks, pool, requests, inside",
             ],
         ),
         (
             &["--only", "billion"],
             &[
                 "no stop \"billion\"",
-                "million, switches, fair, waiting, tree, scopes, strands, pool, requests, inside",
+                "million, switches, fair, hogs, waiting, tree, scopes, strands, forks, pool, requests, inside",
             ],
         ),
         (&["--only="], &["--only needs the name of a stop"]),

@@ -24,8 +24,8 @@ impl Stop for Bank {
     }
 
     fn about(&self) -> &'static str {
-        "A task, a strand and a thread move money between accounts, and an auditor adds all of them up meanwhile.\n\
-         What a transaction does is seen as a whole or not at all, and who waits for money is woken by it."
+        "A task, a strand and a thread move money, and an auditor adds it all up.\n\
+         A transaction is seen as a whole or not at all; who waits is woken by it."
     }
 
     fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>> {

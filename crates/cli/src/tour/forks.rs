@@ -18,8 +18,8 @@ impl Stop for Forks {
     }
 
     fn about(&self) -> &'static str {
-        "`join` runs two halves, at once if a worker is free: a fork that nobody takes costs a few nanoseconds.\n\
-         So a recursion may fork at every step, and loops over ranges and slices divide themselves."
+        "`join` runs two halves, at once if a worker is free; if none is, that costs\n\
+         some nanoseconds. So recursions may fork at every step, and loops divide."
     }
 
     fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>> {

@@ -29,7 +29,7 @@ impl Stop for Hogs {
 
     fn about(&self) -> &'static str {
         "Both workers are held by tasks that compute for 8 ms between yields.\n\
-         A watchdog sees that, and stand-ins take what waits behind them: so a tick of 1 ms stays one."
+         A watchdog sees that, and stand-ins take over what waits behind them."
     }
 
     fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>> {
