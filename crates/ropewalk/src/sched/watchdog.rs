@@ -19,7 +19,8 @@
 //!
 //! It is called when something begins to wait: a task in a slot or queue of a worker, and nobody to take it at once; or timers and
 //! sockets, and nobody asleep who would see to them. If that has not happened for some time, and it finds all workers asleep, it lies down until it
-//! is called; it gets up now and then, though, for polls that are long and delay nobody, unless there are no polls at all.
+//! is called. Unless there are no polls at all, it gets up now and then, though: a poll may be long and delay nobody who could call, such as timers
+//! that somebody who sleeps could see to, but does not know of. And if there were such polls lately, it does not lie down.
 //!
 //! ```text
 //! watchdog                                   worker
@@ -53,7 +54,7 @@ use std::time::{Duration, Instant};
 /// How long it must not have been called before it lies down, and how long nobody must have done anything before it does not get up by itself.
 const QUIET: Duration = Duration::from_millis(16);
 /// When it gets up by itself.
-const NAP: Duration = Duration::from_millis(8);
+const NAP: Duration = Duration::from_millis(4);
 /// Until then it looks less often while it finds nobody awake: after one tick, two, two. (A poll that is too long may begin in between.)
 const RARELY: u32 = 1;
 const STACK: usize = 256 * 1024;
@@ -154,7 +155,7 @@ fn watch(watchdog: &Watchdog, runtime: &Weak<Shared>) {
         looks.retain(|look| pools.iter().any(|pool| look.is_of(pool)));
         for pool in &pools {
             if !looks.iter().any(|look| look.is_of(pool)) {
-                looks.push(Look::new(pool, now));
+                looks.push(Look::new(pool));
             }
         }
         for look in &mut looks {
@@ -167,11 +168,12 @@ fn watch(watchdog: &Watchdog, runtime: &Weak<Shared>) {
         calm.see(anybody_awake(), polls, now);
         let due =
             pools.iter().flat_map(|pool| looks.iter().find(|look| look.is_of(pool))?.is_due(pool)).min();
-        let is_over = calm.may_lie_down(now) && looks.iter().all(|look| !look.has_stand_ins());
-        let may_sleep = is_over && watchdog.lie_down(anybody_awake);
+        let (is_quiet, no_stand_ins) = (calm.is_quiet(now), looks.iter().all(|look| !look.has_stand_ins()));
+        let may_nap = calm.may_lie_down(now) && looks.iter().all(|look| !look.had_hogs(now));
+        let may_sleep = no_stand_ins && (is_quiet || may_nap) && watchdog.lie_down(anybody_awake);
         drop((pools, runtime)); // nothing is kept alive by who sleeps
         if may_sleep {
-            let nap = (!calm.is_quiet(now)).then_some(NAP);
+            let nap = (!is_quiet).then_some(NAP);
             if watchdog.sleep(nap) {
                 calm = Calm::new();
                 looks.iter_mut().for_each(Look::begin_anew);

@@ -30,7 +30,7 @@ pub(super) struct Look {
     stand_ins: usize,
     looked: Option<Instant>,
     /// When somebody was last held for too long.
-    last_held: Instant,
+    last_held: Option<Instant>,
     /// Tasks that were reported: where they are in memory, and where and when.
     known: VecDeque<(usize, &'static Location<'static>, Instant)>,
     /// The longest poll: which task it is of, and its number there.
@@ -78,14 +78,14 @@ impl Seen {
 }
 
 impl Look {
-    pub(super) fn new(pool: &Arc<Pool>, now: Instant) -> Self {
+    pub(super) fn new(pool: &Arc<Pool>) -> Self {
         Self {
             pool: Arc::as_ptr(pool),
             workers: Vec::new(),
             threads: Vec::new(),
             stand_ins: 0,
             looked: None,
-            last_held: now,
+            last_held: None,
             known: VecDeque::new(),
             longest: (0, 0),
             reports: Reports::default(),
@@ -98,6 +98,11 @@ impl Look {
 
     pub(super) fn has_stand_ins(&self) -> bool {
         self.stand_ins > 0
+    }
+
+    /// Somebody was held for too long, and not long ago: who burnt once does so again.
+    pub(super) fn had_hogs(&self, now: Instant) -> bool {
+        self.last_held.is_some_and(|last| now.saturating_duration_since(last) <= STAY)
     }
 
     /// It was called: what runs now has just begun.
@@ -127,8 +132,12 @@ impl Look {
                 held_up.push((station, held));
             }
         }
-        // Others see to sockets, timers and what comes from outside, unless all of them are in a long poll, too.
+        // Others see to sockets, timers and what comes from outside, unless all of them are in a long poll, too. Who sleeps may not know that it
+        // is wanted: the one that was in the driver is held.
         let (anybody_free, mut stuck) = (occupied < pool.active(), 0);
+        if anybody_free && !held_up.is_empty() && awaits_somebody(pool) {
+            pool.notify();
+        }
         for (station, _) in &held_up {
             if self.holds_up(pool, station, now) || !anybody_free && awaits_somebody(pool) {
                 stuck += 1;
@@ -175,10 +184,9 @@ impl Look {
     /// As many stand-ins as workers are stuck, and for as long as anybody is held up now and then.
     fn adjust(&mut self, pool: &Arc<Pool>, held_up: usize, stuck: usize, now: Instant) {
         if held_up > 0 {
-            self.last_held = now;
+            self.last_held = Some(now);
         }
-        let are_over = now.saturating_duration_since(self.last_held) > STAY;
-        let wanted = if are_over { 0 } else { self.stand_ins.max(stuck) };
+        let wanted = if self.had_hogs(now) { self.stand_ins.max(stuck) } else { 0 };
         if wanted == self.stand_ins {
             return;
         }
