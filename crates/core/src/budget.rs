@@ -35,6 +35,8 @@ std::thread_local! {
 
 /// What an operation costs; one that is much cheaper than most, a lock that is free, costs 1.
 pub const OPERATION: u32 = 8;
+/// What a plain thread, which has nobody to let run, may spend between two questions.
+pub const PLAIN: u32 = 4096 * OPERATION;
 
 /// From now on the answer is "go on" until this thread has spent so much. Returns what is left of the last grant.
 /// For whoever runs tasks; a task that grants itself more keeps others waiting, no worse.
@@ -87,7 +89,7 @@ fn ask(cx: &mut Context<'_>) -> Poll<()> {
     match PROCEED.get() {
         Some(proceed) => proceed(cx),
         None => {
-            grant(1 << 16); // if there is a runtime later on, it grants what it likes before it runs anything
+            grant(PLAIN); // a runtime that comes later grants its own before it runs anything
             Poll::Ready(())
         }
     }

@@ -498,8 +498,8 @@ pub fn model(f: impl Fn() + Sync + Send + 'static) {
     deep_model(0, f);
 }
 
-/// The same, with so many preemptions at least under loom. (It leaves out more than those with more of them: an interleaving that it comes to
-/// only by way of another one.)
+/// The same, with so many preemptions at least under loom: with few it also misses interleavings that have no more than that, if it would
+/// come to them only by way of one that has.
 #[cfg(any(loom, shuttle, test, feature = "std"))]
 pub fn deep_model(_preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
     #[cfg(loom)]

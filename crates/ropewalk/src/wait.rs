@@ -174,7 +174,8 @@ pub(crate) fn as_transaction<R>(f: impl FnOnce() -> R) -> R {
         }
     }
     let here = HandlerStack::here(|handlers| NonNull::from(handlers));
-    // SAFETY: it belongs to what runs here, and that is running until `f` has returned. (Looked for once: transactions are short.)
+    // SAFETY: it belongs to what runs here (a seat, a worker's frame, a thread), and stays where it is until `f` has returned: a body is not
+    // suspended, and a strand does not leave its worker. (It is looked for once: transactions are short.)
     let handlers = unsafe { here.as_ref() };
     let outer = handlers.0.get();
     refuse_in_transaction(outer, "a transaction inside a transaction");

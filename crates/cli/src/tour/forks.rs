@@ -24,7 +24,7 @@ impl Stop for Forks {
 
     fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>> {
         let runtime = super::builder().build()?;
-        let (depth, queens, numbers) = guide.amount((27, 12, 20_000_000_u64), (18, 8, 200_000));
+        let (depth, queens, numbers) = guide.amount((22, 12, 20_000_000_u64), (18, 8, 200_000));
         let columns = [
             Column::new("what", "what"),
             Column::new("alone_ns", "one thread"),
@@ -54,7 +54,7 @@ impl Stop for Forks {
             &|| (0..numbers).map(root).sum(),
             &|| par_map_reduce(0..numbers, || 0, root, |a, b| a + b),
         );
-        let (leaves, forks) = (1_u64 << depth.min(22), timed(|| runtime.run(|| leaves(depth.min(22)))));
+        let (leaves, forks) = (1_u64 << depth, timed(|| runtime.run(|| leaves(depth))));
         guide.pause();
         let mut cost = Table::new(
             "A tree of forks, down to leaves that do nothing",

@@ -2,7 +2,7 @@
 
 use super::worker::Worker;
 use crate::context;
-use ropewalk_core::budget::{OPERATION, grant};
+use ropewalk_core::budget::{OPERATION, PLAIN, grant};
 use std::task::{Context, Poll};
 
 /// Of a poll: 128 operations. Enough that a busy task hardly notices, few enough that a poll stays in the microseconds.
@@ -10,9 +10,6 @@ pub(crate) const BUDGET: u32 = 128 * OPERATION;
 /// After so many that were used up, some ten microseconds, a worker looks at its timers: polls are long then, and their
 /// number says little about the time.
 pub(crate) const BUDGETS: u32 = 4;
-
-/// Of a plain thread, which has nobody to let run, between two questions.
-const PLAIN: u32 = 4096 * OPERATION;
 
 /// Makes this runtime the one that answers the questions of `ropewalk_core::budget`.
 pub(crate) fn install() {

@@ -55,7 +55,7 @@ use std::time::{Duration, Instant};
 const QUIET: Duration = Duration::from_millis(16);
 /// When it gets up by itself.
 const NAP: Duration = Duration::from_millis(4);
-/// Until then it looks less often while it finds nobody awake: after one tick, two, two. (A poll that is too long may begin in between.)
+/// Before it lies down it looks less often while it finds nobody awake: after one tick, two, two. (A poll that is too long may begin in between.)
 const RARELY: u32 = 1;
 const STACK: usize = 256 * 1024;
 
@@ -236,7 +236,9 @@ mod tests {
     fn it_looks_less_often_while_nobody_is_awake_and_then_no_more() {
         let (mut calm, start) = (Calm::new(), Instant::now() + Duration::from_secs(1));
         let after = |millis| start + Duration::from_millis(millis);
+        calm.called = start;
         calm.see(true, 5, start);
+        assert!(!calm.may_lie_down(after(20)), "somebody is awake");
         assert_eq!((calm.ticks(), calm.is_quiet(start)), (1, false));
         let mut ticks = |at, polls| {
             calm.see(false, polls, after(at));
@@ -245,6 +247,10 @@ mod tests {
         assert_eq!([ticks(1, 5), ticks(2, 5), ticks(4, 5)], [(1, false), (2, false), (2, false)]);
         assert_eq!([ticks(8, 5), ticks(12, 6)], [(2, false), (2, false)]);
         assert_eq!([ticks(27, 6), ticks(28, 6)], [(2, false), (2, true)], "something ran at 12");
+        assert!(
+            !calm.may_lie_down(after(15)) && calm.may_lie_down(after(16)),
+            "called at 0, and nobody is awake"
+        );
         calm.see(true, 6, after(29));
         assert_eq!((calm.ticks(), calm.is_quiet(after(29))), (1, false));
     }

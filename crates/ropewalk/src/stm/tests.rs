@@ -60,6 +60,24 @@ fn add(variable: &TVar<u32>, by: u32) {
     block_on_simple(atomically(|tx| tx.modify(variable, |value| *value += by)));
 }
 
+/// Somebody who sets both to 1, at one moment.
+fn sets_both(left: &TVar<u32>, right: &TVar<u32>) -> thread::JoinHandle<()> {
+    let (left, right) = (left.clone(), right.clone());
+    thread::spawn(move || {
+        block_on_simple(atomically(|tx| {
+            tx.write(&left, 1)?;
+            tx.write(&right, 1)
+        }));
+    })
+}
+
+/// In every attempt, also those that will be in vain.
+fn sees_both_or_none(tx: &mut Tx, left: &TVar<u32>, right: &TVar<u32>) -> TxResult<()> {
+    let seen = (tx.read(left)?, tx.read(right)?);
+    assert_eq!(seen.0, seen.1);
+    Ok(())
+}
+
 // mutation: stm-commit-does-not-look-at-what-it-read
 // - in crates/ropewalk/src/stm/commit.rs: `if read.is_so(false) {`
 // + `if read.version < u64::MAX {`
@@ -103,18 +121,8 @@ fn model_stm_two_that_count_lose_nothing() {
 fn model_stm_no_attempt_sees_a_half() {
     model(|| {
         let (left, right) = (TVar::new(0), TVar::new(0));
-        let (a, b) = (left.clone(), right.clone());
-        let thread = thread::spawn(move || {
-            block_on_simple(atomically(|tx| {
-                tx.write(&a, 1)?;
-                tx.write(&b, 1)
-            }));
-        });
-        block_on_simple(atomically(|tx| {
-            let seen = (tx.read(&left)?, tx.read(&right)?);
-            assert_eq!(seen.0, seen.1, "in every attempt");
-            Ok(())
-        }));
+        let thread = sets_both(&left, &right);
+        block_on_simple(atomically(|tx| sees_both_or_none(tx, &left, &right)));
         thread.join().unwrap();
     });
 }
@@ -158,18 +166,10 @@ fn model_stm_who_reads_much_catches_up() {
     model(|| {
         let [first, left, right] = [0, 0, 0].map(TVar::new);
         add(&first, 1); // later than the clock
-        let (a, b) = (left.clone(), right.clone());
-        let thread = thread::spawn(move || {
-            block_on_simple(atomically(|tx| {
-                tx.write(&a, 1)?;
-                tx.write(&b, 1)
-            }));
-        });
+        let thread = sets_both(&left, &right);
         block_on_simple(atomically(|tx| {
             (0..3).try_for_each(|_| tx.read(&first).map(drop))?; // so the others are many
-            let seen = (tx.read(&left)?, tx.read(&right)?);
-            assert_eq!(seen.0, seen.1, "in every attempt");
-            Ok(())
+            sees_both_or_none(tx, &left, &right)
         }));
         thread.join().unwrap();
     });
@@ -185,19 +185,9 @@ fn model_stm_who_reads_much_catches_up() {
 fn model_stm_who_has_seen_a_time_sees_the_locks() {
     model(|| {
         let (left, right) = (TVar::new(0), TVar::new(0));
-        let (a, b) = (left.clone(), right.clone());
-        let thread = thread::spawn(move || {
-            block_on_simple(atomically(|tx| {
-                tx.write(&a, 1)?;
-                tx.write(&b, 1)
-            }));
-        });
+        let thread = sets_both(&left, &right);
         space().clock.reach(1); // before that commit looks at the clock, or after
-        block_on_simple(atomically(|tx| {
-            let seen = (tx.read(&left)?, tx.read(&right)?);
-            assert_eq!(seen.0, seen.1, "in every attempt");
-            Ok(())
-        }));
+        block_on_simple(atomically(|tx| sees_both_or_none(tx, &left, &right)));
         thread.join().unwrap();
     });
 }

@@ -101,7 +101,6 @@ fn a_scope_inside() {
     });
 }
 
-/// Handlers that are called by hand do not wait either.
 /// Whether all of 2 to that power halves run on that thread.
 fn halves_on(thread: std::thread::ThreadId, depth: u32) -> bool {
     if depth == 0 {
@@ -140,6 +139,7 @@ fn halves_inside_are_done_in_place() {
     runtime.spawn(async move { here() }).wait().unwrap();
 }
 
+/// Handlers that are called by hand do not wait either.
 #[test]
 fn a_handler_inside() {
     use ropewalk::Handler;
