@@ -91,6 +91,7 @@ pub(crate) struct Config {
     pub(crate) unhandled_panic: Option<UnhandledPanic>,
     pub(crate) block_in_task: BlockInTask,
     pub(crate) observe: bool,
+    pub(crate) histograms: bool,
     pub(crate) seed: u64,
     pub(crate) clock: Timebase,
     #[cfg(unix)]
@@ -112,9 +113,9 @@ impl Config {
         !self.preempt_threshold.is_zero() || !self.rescue_threshold.is_zero()
     }
 
-    /// How often it looks: a poll is found to be too long at most so much later.
+    /// How often it looks: a poll is found to be too long at most so much later. Getting up for that is what it costs (ten microseconds).
     pub(crate) fn tick(&self) -> Duration {
-        let thresholds = [self.preempt_threshold / 2, self.rescue_threshold / 4];
+        let thresholds = [self.preempt_threshold * 3 / 2, self.rescue_threshold * 3 / 4];
         let shortest = thresholds.into_iter().filter(|threshold| !threshold.is_zero()).min();
         shortest.unwrap_or(Duration::MAX).max(SHORTEST_TICK)
     }

@@ -1,4 +1,5 @@
-//! One thread that looks, twice in a [`preempt_threshold`](crate::Builder::preempt_threshold), how long each worker is in the same poll.
+//! One thread that looks how long each worker is in the same poll: once in one and a half [`preempt_threshold`](crate::Builder::preempt_threshold)s,
+//! and when a poll that seems to be long will have been too long.
 //!
 //! | it lasts longer than | then |
 //! |---|---|
@@ -55,8 +56,6 @@ use std::time::{Duration, Instant};
 const QUIET: Duration = Duration::from_millis(16);
 /// When it gets up by itself.
 const NAP: Duration = Duration::from_millis(4);
-/// Before it lies down it looks less often while it finds nobody awake: after one tick, two, two. (A poll that is too long may begin in between.)
-const RARELY: u32 = 1;
 const STACK: usize = 256 * 1024;
 
 /// What everybody sees of it.
@@ -167,7 +166,7 @@ fn watch(watchdog: &Watchdog, runtime: &Weak<Shared>) {
         let polls = stations().map(|station| station.counters.polls.get()).sum();
         calm.see(anybody_awake(), polls, now);
         let due =
-            pools.iter().flat_map(|pool| looks.iter().find(|look| look.is_of(pool))?.is_due(pool)).min();
+            pools.iter().flat_map(|pool| looks.iter().find(|look| look.is_of(pool))?.is_due(pool, now)).min();
         let (is_quiet, no_stand_ins) = (calm.is_quiet(now), looks.iter().all(|look| !look.has_stand_ins()));
         let may_nap = calm.may_lie_down(now) && looks.iter().all(|look| !look.had_hogs(now));
         let may_sleep = no_stand_ins && (is_quiet || may_nap) && watchdog.lie_down(anybody_awake);
@@ -179,9 +178,9 @@ fn watch(watchdog: &Watchdog, runtime: &Weak<Shared>) {
                 looks.iter_mut().for_each(Look::begin_anew);
             }
         } else {
-            let (rest, now) = (tick.saturating_mul(calm.ticks()), Instant::now());
-            let due = due.map(|due| due.saturating_duration_since(now)).filter(|due| !due.is_zero());
-            watchdog.parker.park(Some(due.map_or(rest, |due| due.min(rest))));
+            let due =
+                due.map(|due| due.saturating_duration_since(Instant::now())).filter(|due| !due.is_zero());
+            watchdog.parker.park(Some(due.map_or(tick, |due| due.min(tick))));
         }
     }
 }
@@ -195,34 +194,29 @@ struct Calm {
     called: Instant,
     polls: u64,
     since: Instant,
-    /// How often in a row nobody was awake.
-    looks: u32,
+    /// Nobody was awake.
+    all_asleep: bool,
 }
 
 impl Calm {
     fn new() -> Self {
         let now = Instant::now();
-        Self { called: now, polls: 0, since: now, looks: 0 }
+        Self { called: now, polls: 0, since: now, all_asleep: false }
     }
 
     fn see(&mut self, anybody_awake: bool, polls: u64, now: Instant) {
-        self.looks = if anybody_awake { 0 } else { self.looks + 1 };
+        self.all_asleep = !anybody_awake;
         if anybody_awake || polls != self.polls {
             (self.polls, self.since) = (polls, now);
         }
     }
 
     fn may_lie_down(&self, now: Instant) -> bool {
-        self.looks > 0 && now.saturating_duration_since(self.called) >= QUIET
+        self.all_asleep && now.saturating_duration_since(self.called) >= QUIET
     }
 
     fn is_quiet(&self, now: Instant) -> bool {
         now.saturating_duration_since(self.since) >= QUIET
-    }
-
-    /// After how many ticks to look again.
-    fn ticks(&self) -> u32 {
-        1 << self.looks.saturating_sub(1).min(RARELY)
     }
 }
 
@@ -233,26 +227,25 @@ mod tests {
 
     #[cfg(not(any(loom, shuttle)))]
     #[test]
-    fn it_looks_less_often_while_nobody_is_awake_and_then_no_more() {
+    fn it_lies_down_when_nothing_was_to_be_seen_for_a_while() {
         let (mut calm, start) = (Calm::new(), Instant::now() + Duration::from_secs(1));
         let after = |millis| start + Duration::from_millis(millis);
         calm.called = start;
         calm.see(true, 5, start);
         assert!(!calm.may_lie_down(after(20)), "somebody is awake");
-        assert_eq!((calm.ticks(), calm.is_quiet(start)), (1, false));
-        let mut ticks = |at, polls| {
+        assert!(!calm.is_quiet(start));
+        let mut is_quiet = |at, polls| {
             calm.see(false, polls, after(at));
-            (calm.ticks(), calm.is_quiet(after(at)))
+            calm.is_quiet(after(at))
         };
-        assert_eq!([ticks(1, 5), ticks(2, 5), ticks(4, 5)], [(1, false), (2, false), (2, false)]);
-        assert_eq!([ticks(8, 5), ticks(12, 6)], [(2, false), (2, false)]);
-        assert_eq!([ticks(27, 6), ticks(28, 6)], [(2, false), (2, true)], "something ran at 12");
+        assert_eq!([is_quiet(1, 5), is_quiet(8, 5), is_quiet(12, 6)], [false; 3]);
+        assert_eq!([is_quiet(27, 6), is_quiet(28, 6)], [false, true], "something ran at 12");
         assert!(
             !calm.may_lie_down(after(15)) && calm.may_lie_down(after(16)),
             "called at 0, and nobody is awake"
         );
         calm.see(true, 6, after(29));
-        assert_eq!((calm.ticks(), calm.is_quiet(after(29))), (1, false));
+        assert!(!calm.is_quiet(after(29)));
     }
 
     /// A worker wakes up, and finds that something waits, while the watchdog goes to sleep: it does not sleep through that.

@@ -22,6 +22,9 @@ const KNOWN: usize = 64;
 /// So long after a task another one that was spawned at the same place is not reported.
 const SAME_PLACE: Duration = Duration::from_secs(1);
 
+/// So many polls tell how long one takes.
+const MANY: u32 = 8;
+
 pub(super) struct Look {
     pool: *const Pool,
     workers: Vec<Seen>,
@@ -42,11 +45,12 @@ pub(super) struct Look {
 #[derive(Clone, Copy)]
 struct Seen {
     polls: u64,
-    /// Since when it is in that poll, about: since the look before the one that found it there, or a tick before that one, if it was
-    /// longer ago. `None`: it is in none.
+    /// How long its polls took lately, on average. `None`: there were few, or it slept.
+    usual: Option<Duration>,
+    /// Since when it is in that poll, about (`estimate`). `None`: it is in none.
     since: Option<Instant>,
-    /// What its thread had spent of the processor's time when it was first suspected.
-    spent: Option<Duration>,
+    /// What its thread had spent of the processor's time when it was first suspected, and when that was.
+    spent: Option<(Duration, Instant)>,
     /// Somebody was sent for it.
     is_rescued: bool,
     /// How many tasks were behind it then that others can take.
@@ -65,6 +69,7 @@ struct Seen {
 impl Seen {
     const NOTHING: Self = Self {
         polls: 0,
+        usual: None,
         since: None,
         spent: None,
         is_rescued: false,
@@ -110,10 +115,13 @@ impl Look {
         self.looked = None;
     }
 
-    /// When somebody will have been held for too long, if that goes on. Ticks take longer than they should, each of them.
-    pub(super) fn is_due(&self, pool: &Pool) -> Option<Instant> {
-        let held = self.workers.iter().filter(|seen| !seen.is_rescued);
-        held.filter_map(|seen| Some(seen.since? + pool.config.rescue_threshold)).min()
+    /// When the next poll will have been too long, if it goes on. One that has just begun is probably over soon: it is left to the next tick.
+    pub(super) fn is_due(&self, pool: &Pool, now: Instant) -> Option<Instant> {
+        let (config, young) = (&pool.config, pool.config.tick() / 4);
+        let since = self.workers.iter().filter(|seen| !seen.is_rescued).filter_map(|seen| seen.since);
+        let old = since.filter(|since| now.saturating_duration_since(*since) >= young);
+        let thresholds = [config.preempt_threshold, config.rescue_threshold];
+        old.flat_map(|since| thresholds.map(|threshold| since + threshold)).filter(|due| *due > now).min()
     }
 
     pub(super) fn look(&mut self, pool: &Arc<Pool>, now: Instant) {
@@ -127,8 +135,8 @@ impl Look {
                 station.hold.ask_to_yield(self.workers[station.index].polls);
             }
             self.note_long(pool, station, held);
-            occupied += usize::from(held >= pool.config.rescue_threshold / 2); // seen there twice
-            if self.is_too_long(pool, station, held) {
+            occupied += usize::from(held >= pool.config.rescue_threshold / 2);
+            if self.is_too_long(pool, station, held, now) {
                 held_up.push((station, held));
             }
         }
@@ -258,7 +266,10 @@ impl Look {
             return None;
         }
         if seen.polls != polls || seen.since.is_none() {
-            *seen = Seen { polls, since: Some(before), ..Seen::NOTHING };
+            let begun = polls.wrapping_sub(seen.polls).min(u64::from(u32::MAX)) as u32;
+            let since = Some(estimate(before, now, begun, seen.usual));
+            let usual = (seen.since.is_some() && begun >= MANY).then(|| (now - before) / begun);
+            *seen = Seen { polls, usual, since, ..Seen::NOTHING };
         }
         let next = (station.stealer.head_position(), station.lifo.address());
         if std::mem::replace(&mut seen.next, next) != next || seen.next_since.is_none() {
@@ -268,22 +279,23 @@ impl Look {
     }
 
     /// Whether somebody should come if anything waits.
-    fn is_too_long(&mut self, pool: &Pool, station: &Station, held: Duration) -> bool {
+    fn is_too_long(&mut self, pool: &Pool, station: &Station, held: Duration, now: Instant) -> bool {
         let threshold = pool.config.rescue_threshold;
         if threshold.is_zero() {
             return false;
         }
         let seen = &mut self.workers[station.index];
         let thread = station.thread().filter(|_| held >= threshold / 2);
-        let spent = thread.and_then(thread::cpu_time);
-        let before = seen.spent.or(spent);
-        seen.spent = before;
+        let spent = thread.and_then(thread::cpu_time).map(|spent| (spent, now));
+        let first = seen.spent.or(spent);
+        seen.spent = first;
         if station.hold.asks_for_rescue(seen.polls) {
             return true;
         }
         // Whether it could run, but has hardly got a core since it was first suspected.
-        let has_run =
-            spent.zip(before).is_none_or(|(spent, before)| spent.saturating_sub(before) >= threshold / 4);
+        let has_run = spent.zip(first).is_none_or(|((spent, _), (before, at))| {
+            spent.saturating_sub(before) >= (now.saturating_duration_since(at) / 2).min(threshold / 4)
+        });
         held >= threshold && (has_run || thread.and_then(thread::is_runnable) != Some(true))
     }
 
@@ -304,8 +316,8 @@ impl Look {
 
     /// The longest poll of the pool so far.
     fn note_long(&mut self, pool: &Pool, station: &Station, held: Duration) {
-        if held < pool.config.tick().saturating_mul(2) {
-            return; // it was seen once
+        if held <= pool.config.tick() {
+            return; // it may have been seen once
         }
         let this = (station.hold.current().addr(), self.workers[station.index].polls);
         let mut longest = pool.longest_poll.lock();
@@ -323,6 +335,14 @@ impl Look {
             }
         }
     }
+}
+
+/// Since when a worker is in a poll that it was not in `before`, at the last look: polls that were over when it began took as long as usual. If
+/// nothing is known of them, for half of the time.
+fn estimate(before: Instant, now: Instant, begun: u32, usual: Option<Duration>) -> Instant {
+    let between = now - before;
+    let earlier = usual.map_or(between / 2, |usual| usual.saturating_mul(begun - 1));
+    before + earlier.min(between)
 }
 
 /// Whether anything waits for a worker, no matter which.
