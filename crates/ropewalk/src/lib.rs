@@ -63,7 +63,7 @@ pub use group::{TaskGroup, task_group};
 pub use inspect::{Blocked, Observed, TaskInfo};
 #[cfg(unix)]
 pub use metrics::IoMetrics;
-pub use metrics::{BlockingMetrics, LongPoll, Metrics, PoolMetrics, WorkerMetrics, WorkerState};
+pub use metrics::{BlockingMetrics, Histogram, LongPoll, Metrics, PoolMetrics, WorkerMetrics, WorkerState};
 pub use pool::{Pool, PoolBuilder};
 pub use preempt::{preempt, preempt_point};
 pub use ropewalk_core::blocked::Reason;

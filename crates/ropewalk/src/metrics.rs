@@ -1,5 +1,10 @@
 //! What the workers count, as one snapshot.
 
+mod histogram;
+mod prometheus;
+
+pub use histogram::Histogram;
+
 #[cfg(unix)]
 pub use crate::drive::io::IoMetrics;
 use crate::drive::time::Shard;
@@ -25,7 +30,8 @@ pub enum WorkerState {
     Vacant,
 }
 
-/// A snapshot of a runtime.
+/// A snapshot of a runtime, taken without stopping anybody: each figure is read once. Of what is counted, a part is never more than the
+/// whole (such as [`finished`](WorkerMetrics::finished) and [`polls`](WorkerMetrics::polls)), and a later snapshot never less than an earlier one.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Metrics {
@@ -79,8 +85,10 @@ pub struct PoolMetrics {
     pub workers: Vec<WorkerMetrics>,
     /// Tasks in the injection queue.
     pub injected: usize,
-    /// Tasks that are not over.
+    /// Tasks and strands that are not over.
     pub alive: u64,
+    /// Strands that have begun and are not over.
+    pub strands: u64,
     /// Workers that take work, stand-ins not counted.
     pub active: usize,
     /// Workers that are there because others are stuck in a poll, or were lately.
@@ -177,6 +185,14 @@ pub struct WorkerMetrics {
     pub held: u64,
     /// Timers that it found due, its own and others'.
     pub timers_fired: u64,
+    /// Strands that began on it.
+    pub strands_started: u64,
+    /// Of these, those that are over.
+    pub strands_ended: u64,
+    /// How long polls take, if that is sampled ([`Builder::histograms`](crate::Builder::histograms)): it counts as many as there were.
+    pub poll_time: Option<Box<Histogram>>,
+    /// How long tasks wait after they were woken, or spawned, until they run here; of those that were sampled.
+    pub wake_to_run: Option<Box<Histogram>>,
 }
 
 impl Metrics {
@@ -205,12 +221,40 @@ impl Metrics {
     }
 }
 
+impl Metrics {
+    /// How long polls take, on all workers of all pools; empty unless [`Builder::histograms`](crate::Builder::histograms) is on.
+    pub fn poll_time(&self) -> Histogram {
+        Histogram::sum_of(self.pools.iter().map(PoolMetrics::poll_time))
+    }
+
+    /// How long tasks wait after they were woken until they run, on all workers of all pools; empty unless
+    /// [`Builder::histograms`](crate::Builder::histograms) is on.
+    pub fn wake_to_run(&self) -> Histogram {
+        Histogram::sum_of(self.pools.iter().map(PoolMetrics::wake_to_run))
+    }
+}
+
 impl PoolMetrics {
+    /// As [`Metrics::poll_time`], of this pool.
+    pub fn poll_time(&self) -> Histogram {
+        Histogram::sum_of(self.workers.iter().filter_map(|worker| worker.poll_time.as_deref().cloned()))
+    }
+
+    /// As [`Metrics::wake_to_run`], of this pool.
+    pub fn wake_to_run(&self) -> Histogram {
+        Histogram::sum_of(self.workers.iter().filter_map(|worker| worker.wake_to_run.as_deref().cloned()))
+    }
+
     pub(crate) fn of(pool: &sched::pool::Pool) -> Self {
         let (counters, (active, stand_ins)) = (pool.idle.counters(), pool.staff());
+        let workers: Vec<_> = pool.stations().map(|station| WorkerMetrics::of(station)).collect();
         Self {
             name: pool.name.clone(),
-            workers: pool.stations().map(|station| WorkerMetrics::of(station)).collect(),
+            strands: workers
+                .iter()
+                .map(|worker| worker.strands_started.saturating_sub(worker.strands_ended))
+                .sum(),
+            workers,
             injected: pool.injector.len(),
             alive: pool.live(),
             active,
@@ -234,32 +278,37 @@ impl WorkerMetrics {
             (_, park::WorkerState::Idle) => WorkerState::Idle,
             (_, park::WorkerState::Polling) => WorkerState::Polling,
         };
-        let counters = &station.counters;
+        let (counters, histograms) = (&station.counters, station.known_histograms());
         let relaxed = std::sync::atomic::Ordering::Relaxed;
+        // What is a part of something else is read before it: it never seems to be more than that.
         Self {
             state,
+            poll_time: histograms.map(|known| Box::new(Histogram::of(&known.poll_time))),
+            wake_to_run: histograms.map(|known| Box::new(Histogram::of(&known.wake_to_run))),
+            strands_ended: counters.strands_ended.get(),
+            strands_started: counters.strands_started.get(),
             queued: station.stealer.len(),
             pinned: station.pinned.load(relaxed),
             parked_stacks: station.parked.load(relaxed),
-            polls: counters.polls.get(),
-            spawned: counters.spawned.get(),
             finished: counters.finished.get(),
+            spawned: counters.spawned.get(),
             lifo_hits: counters.lifo_hits.get(),
             injected: counters.injected.get(),
             overflows: counters.overflows.get(),
-            searches: counters.searches.get(),
             steals: counters.steals.get(),
             lifo_steals: counters.lifo_steals.get(),
-            spins: counters.spins.get(),
+            searches: counters.searches.get(),
             spin_hits: counters.spin_hits.get(),
-            parks: counters.parks.get(),
+            spins: counters.spins.get(),
             wakes: counters.wakes.get(),
+            parks: counters.parks.get(),
             asides: counters.asides.get(),
             budget_yields: counters.budget_yields.get(),
             preemptions: counters.preemptions.get(),
             waits_in_poll: counters.waits_in_poll.get(),
             held: counters.held.get(),
             timers_fired: counters.timers.get(),
+            polls: counters.polls.get(),
         }
     }
 }

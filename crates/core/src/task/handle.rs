@@ -72,6 +72,22 @@ impl Runnable {
         debug_assert_eq!(nothing, Woken::Nothing, "a scheduled task needs no submitting");
     }
 
+    /// Whether there is more to it than to run it: it [is pinned](Self::is_pinned), or somebody [wants to know](Self::await_run).
+    #[inline]
+    pub fn is_pinned_or_awaited(&self) -> bool {
+        self.header().state.load().is_pinned_or_awaited()
+    }
+
+    /// Whoever runs it is told that somebody wants to know when.
+    pub fn await_run(&self) {
+        self.header().state.await_run();
+    }
+
+    /// Whether somebody does; once.
+    pub fn take_awaited(&self) -> bool {
+        self.header().state.take_awaited()
+    }
+
     /// Whether the task must run on its home worker.
     #[inline]
     pub fn is_pinned(&self) -> bool {

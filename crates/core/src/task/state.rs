@@ -1,8 +1,8 @@
 //! The state word of a task: who may touch the cell, and when it is freed.
 //!
 //! ```text
-//!  63 ...... 14 | 13     | 12..9 | 8..7     | 6      | 5      | 4        | 3         | 2        | 1       | 0
-//!  references   | PARKED | KIN   | PRIORITY | PINNED | HANDLE | SHUTDOWN | CANCELLED | COMPLETE | RUNNING | SCHEDULED
+//!  63 .... 15 | 14      | 13     | 12..9 | 8..7     | 6      | 5      | 4        | 3         | 2        | 1       | 0
+//!  references | AWAITED | PARKED | KIN   | PRIORITY | PINNED | HANDLE | SHUTDOWN | CANCELLED | COMPLETE | RUNNING | SCHEDULED
 //! ```
 //!
 //! The life of a task (arrows name functions of [`State`]):
@@ -29,7 +29,8 @@
 //! outcome), its body is over, and it only waits for them. A held task goes round as any other does (idle, scheduled,
 //! running), but its run polls nothing: it asks whether it may finish, and holds again if not.
 //!
-//! PARKED only tells onlookers that the poll waits on a stack that was put away.
+//! PARKED only tells onlookers that the poll waits on a stack that was put away. AWAITED tells who runs the task that somebody wants to
+//! know when that is; who has the `Runnable` sets it, and who gets the `Runnable` takes it back before the poll.
 //!
 //! | SCHEDULED | RUNNING | who owns body and stage |
 //! |---|---|---|
@@ -79,7 +80,8 @@ const HELD: usize = 8 << KIN_SHIFT;
 const KIN: usize = 15 << KIN_SHIFT;
 const KIN_SHIFT: u32 = 9;
 const PARKED: usize = 1 << 13;
-const REF_SHIFT: u32 = 14;
+const AWAITED: usize = 1 << 14;
+const REF_SHIFT: u32 = 15;
 const REF: usize = 1 << REF_SHIFT;
 /// Less than what fits by more than threads can add at once: leaked wakers abort the process before the count could wrap.
 const REF_LIMIT: isize = (isize::MAX >> REF_SHIFT) - (1 << 14);
@@ -209,6 +211,20 @@ impl State {
         } else {
             self.0.fetch_and(!PARKED, Relaxed);
         }
+    }
+
+    /// Somebody wants to know when it runs. The caller has the `Runnable`.
+    pub(super) fn await_run(&self) {
+        self.0.fetch_or(AWAITED, Relaxed);
+    }
+
+    /// Whether somebody did; nobody does any more. The caller has the `Runnable`.
+    pub(super) fn take_awaited(&self) -> bool {
+        let awaited = self.0.load(Relaxed) & AWAITED != 0;
+        if awaited {
+            self.0.fetch_and(!AWAITED, Relaxed);
+        }
+        awaited
     }
 
     /// The task that runs has children from now on.
@@ -353,6 +369,9 @@ impl Snapshot {
     pub(super) fn is_pinned(self) -> bool {
         self.0 & PINNED != 0
     }
+    pub(super) fn is_pinned_or_awaited(self) -> bool {
+        self.0 & (PINNED | AWAITED) != 0
+    }
     /// Cancelled or held: it is not to be polled as usual.
     pub(super) fn is_stopped(self) -> bool {
         self.0 & (CANCELLED | HELD) != 0
@@ -406,6 +425,7 @@ impl fmt::Debug for Snapshot {
             (KIN, "PARENT"),
             (HELD, "HELD"),
             (PARKED, "PARKED"),
+            (AWAITED, "AWAITED"),
         ];
         f.write_str("State(")?;
         for (_, name) in flags.iter().filter(|(bit, _)| self.0 & bit != 0) {

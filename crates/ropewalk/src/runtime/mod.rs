@@ -155,6 +155,23 @@ impl Runtime {
         self.handle.metrics()
     }
 
+    /// From now on the workers sample how long polls and wake-ups take, or do so no more; see
+    /// [`Builder::histograms`]. Those of pools that are made later go by the builder.
+    ///
+    /// ```
+    /// let runtime = ropewalk::Runtime::builder().worker_threads(1).build()?;
+    /// assert_eq!(runtime.metrics().poll_time().count(), 0);
+    /// runtime.set_histograms(true);
+    /// let polls = || runtime.metrics().poll_time().count();
+    /// while polls() == 0 {
+    ///     runtime.block_on(runtime.spawn(async {})).unwrap();
+    /// }
+    /// # Ok::<(), ropewalk::RuntimeError>(())
+    /// ```
+    pub fn set_histograms(&self, on: bool) {
+        self.handle.set_histograms(on);
+    }
+
     /// Every task that is alive, ordered by id. Tasks spawned meanwhile may be missing.
     ///
     /// ```
@@ -306,6 +323,11 @@ impl Handle {
     /// As [`Runtime::metrics`].
     pub fn metrics(&self) -> Metrics {
         Metrics::of(&self.shared)
+    }
+
+    /// As [`Runtime::set_histograms`].
+    pub fn set_histograms(&self, on: bool) {
+        self.shared.pools().iter().for_each(|pool| pool.sample(on));
     }
 
     /// As [`Runtime::tasks`].

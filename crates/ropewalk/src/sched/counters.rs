@@ -54,4 +54,6 @@ pub(crate) struct Counters {
     pub(crate) waits_in_poll: Count,
     pub(crate) held: Count,
     pub(crate) timers: Count,
+    pub(crate) strands_started: Count,
+    pub(crate) strands_ended: Count,
 }

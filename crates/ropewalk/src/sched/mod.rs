@@ -14,6 +14,7 @@
 //! | `blocking` | threads for what would block a worker |
 //! | `timers` | which deadlines a pool has, and who is told of new ones |
 //! | `budget`, `counters` | how long a task may go on; what is counted |
+//! | `histogram`, `stamps` | how long polls take, and how long tasks wait for theirs; when those were woken |
 //! | `reasons` | what observed tasks wait for |
 
 pub(crate) mod barrier;
@@ -25,6 +26,7 @@ pub(crate) mod entry;
 pub(crate) mod fibre;
 mod futex;
 pub(crate) mod gate;
+pub(crate) mod histogram;
 pub(crate) mod hold;
 pub(crate) mod host;
 pub(crate) mod hosted;
@@ -39,6 +41,7 @@ pub(crate) mod reasons;
 pub(crate) mod ring;
 pub(crate) mod slab;
 pub(crate) mod spin;
+pub(crate) mod stamps;
 pub(crate) mod station;
 mod timers;
 pub(crate) mod watchdog;

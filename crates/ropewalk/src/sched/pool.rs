@@ -16,8 +16,8 @@ use super::injector::Injector;
 use super::park::{NEVER, Seam, WorkerState};
 use super::slab::Depot;
 use super::station::{Station, Status};
-use super::worker::Worker;
 use super::worker::crowd::Aside;
+use super::worker::{Samples, Worker};
 use crate::context;
 use crate::drive::time::{Lease, Shard};
 use crate::metrics::LongPoll;
@@ -75,6 +75,9 @@ pub(crate) struct Pool {
     /// A strand has forked here, some time: halves of joins are looked for.
     pub(crate) forked: AtomicBool,
     watched: AtomicBool,
+    /// Workers sample; and what they need for it, once they do.
+    sampling: AtomicBool,
+    samples: OnceLock<Box<Samples>>,
     /// There are stand-ins.
     pub(crate) reinforced: AtomicBool,
     /// How often a stand-in was sent for.
@@ -113,6 +116,8 @@ impl Pool {
             unacknowledged: AtomicUsize::new(0),
             forked: AtomicBool::new(false),
             watched: AtomicBool::new(config.watches()),
+            sampling: AtomicBool::new(config.histograms),
+            samples: OnceLock::new(),
             reinforced: AtomicBool::new(false),
             rescues: Count::default(),
             longest_poll: Lock::new(None),
@@ -126,6 +131,7 @@ impl Pool {
 
     /// Queues a task from outside the pool's workers.
     pub(crate) fn inject(&self, task: Runnable) {
+        self.sample_outside(&task);
         self.injector.push(task);
         self.notify_or_watch(); // its barrier stands between the push and the look at the phase
         if self.phase() == Phase::Closed {
@@ -150,6 +156,7 @@ impl Pool {
 
     /// Sends a pinned task to the worker it belongs to.
     pub(crate) fn send_home(&self, home: usize, task: Runnable) {
+        self.sample_outside(&task);
         self.station(home).inbox.push(task);
         self.call(home);
     }
@@ -289,6 +296,25 @@ impl Pool {
     pub(crate) fn watch(&self) {
         if !self.watched.swap(true, Relaxed) {
             self.changed();
+        }
+    }
+
+    /// What is needed for samples, if there are any to be taken.
+    pub(crate) fn samples(&self) -> Option<&Samples> {
+        self.sampling.load(Relaxed).then(|| &**self.samples.get_or_init(|| Box::new(Samples::new())))
+    }
+
+    /// From now on workers sample how long polls and wake-ups take, or do so no more.
+    pub(crate) fn sample(&self, on: bool) {
+        if self.sampling.swap(on, Relaxed) != on {
+            self.changed();
+        }
+    }
+
+    #[inline(always)]
+    fn sample_outside(&self, task: &Runnable) {
+        if self.sampling.load(Relaxed) {
+            self.samples().into_iter().for_each(|samples| samples.woken_outside(task));
         }
     }
 

@@ -12,11 +12,13 @@ use super::post::Post;
 pub(crate) use super::post::Status;
 use super::ring::{self, Producer, Stealer};
 use super::slab::Cache;
+use super::worker::Histograms;
 use crate::drive::time::Lease;
 use crate::fork::{Roster, Spare};
 use ropewalk_core::prim::Lock;
 use ropewalk_core::prim::real::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use ropewalk_core::task::Runnable;
+use std::sync::OnceLock;
 
 pub(crate) struct Station {
     pub(crate) index: usize,
@@ -26,6 +28,8 @@ pub(crate) struct Station {
     pub(crate) inbox: Injector<Runnable>,
     pub(crate) parker: Parker,
     pub(crate) counters: Counters,
+    /// What was sampled here, if anything was.
+    histograms: OnceLock<Box<Histograms>>,
     /// The task that runs here now, and who comes for the worker if it takes too long.
     pub(crate) hold: Hold,
     /// The id of the worker's thread, as the system knows it; 0: unknown.
@@ -62,6 +66,7 @@ impl Station {
             inbox: Injector::new(),
             parker: Parker::new(),
             counters: Counters::default(),
+            histograms: OnceLock::new(),
             hold: Hold::new(),
             thread: AtomicU32::new(0),
             timers,
@@ -71,6 +76,15 @@ impl Station {
             roster: Roster::default(),
             kit: Lock::new(Some(Kit { ring, lifo: slot, cache: Cache::new(), forks: Spare::new() })),
         }
+    }
+
+    /// For the worker that is here.
+    pub(crate) fn histograms(&self) -> &Histograms {
+        self.histograms.get_or_init(|| Box::new(Histograms::new()))
+    }
+
+    pub(crate) fn known_histograms(&self) -> Option<&Histograms> {
+        self.histograms.get().map(|known| &**known)
     }
 
     pub(crate) fn status(&self) -> Status {

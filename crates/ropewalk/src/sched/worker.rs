@@ -34,6 +34,7 @@ mod placement;
 mod queue;
 mod rest;
 mod run;
+mod sample;
 mod timers;
 
 use batch::Batch;
@@ -42,6 +43,8 @@ use crowd::Crowd;
 pub(crate) use frame::Frame;
 use pair::Tempo;
 use rest::Rest;
+use sample::Sampler;
+pub(crate) use sample::{Histograms, Samples};
 pub(crate) use timers::Timers;
 
 use super::fibre::Fibres;
@@ -110,7 +113,9 @@ pub(crate) struct Worker {
     /// The pool closes or drains: somebody waits for the last tasks to end.
     winding_down: Cell<bool>,
     retiring: Cell<bool>,
+    /// The next poll goes the long way: somebody watches all of them, or it is timed.
     watching: Cell<bool>,
+    sampler: Sampler,
     /// Pinned tasks that are not over.
     pinned: Cell<usize>,
     /// How many of them local queue and inbox have room for.
@@ -165,6 +170,7 @@ impl Worker {
             winding_down: Cell::new(false),
             retiring: Cell::new(false),
             watching: Cell::new(false),
+            sampler: Sampler::default(),
             pinned: Cell::new(0),
             room_for_pinned: Cell::new(0),
             spin_credit: SpinCredit::new(),
@@ -236,6 +242,7 @@ impl Worker {
         self.until_look.set(self.pool.config.global_queue_interval - 1);
         self.again.take().into_iter().for_each(|task| self.push_ring(task));
         self.look_around(false);
+        self.mind_samples();
         self.queue_own_half();
         let outside = self.fetch_outside();
         if self.uncalled.get() && (outside.is_some() && self.has_own() || self.has_backlog()) {

@@ -75,9 +75,9 @@ impl Worker {
         self.watchdog.hurry();
     }
 
-    /// Whether the slot is simply open to what is woken: not if that is to go elsewhere, or if it is the first to wait.
+    /// Whether the slot is simply open to what is woken: not if that is to go elsewhere, or is the first to wait, or is to be stamped.
     pub(super) fn mind_slot(&self) {
         let open = self.pool.config.lifo_slot && !self.retiring.get() && !self.uncalled.get();
-        self.slot_open.set(open && !self.batch.is_open());
+        self.slot_open.set(open && !self.batch.is_open() && !self.sampler.stamps());
     }
 }

@@ -32,7 +32,8 @@ impl Worker {
     #[cold]
     fn follow(&self) {
         fence(Ordering::SeqCst);
-        self.watching.set(self.pool.is_watched());
+        self.follow_samples();
+        self.watching.set(self.is_watching());
         self.meet_peers();
         match self.station.status() {
             Status::Retiring if !self.retiring.replace(true) => self.hand_over(),

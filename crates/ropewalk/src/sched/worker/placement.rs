@@ -60,6 +60,7 @@ impl Worker {
     #[inline]
     pub(crate) fn start_here(&self, strand: &Stranded) {
         strand.adopt(self.index() as u16);
+        self.station.counters.strands_started.bump();
         self.adopt();
     }
 

@@ -25,7 +25,8 @@ impl Worker {
         if self.retiring.get() {
             return self.pool.inject(task);
         }
-        if !self.batch.is_open() && self.call_watchdog() {
+        let stamped = self.stamp_woken(&task);
+        if !self.batch.is_open() && (self.call_watchdog() || stamped && self.slot_open.get()) {
             return self.push_woken(task); // that was all
         }
         self.push_ring(task);
@@ -37,6 +38,10 @@ impl Worker {
     /// A pinned task of this worker was woken.
     #[inline]
     pub(crate) fn push_woken_pinned(&self, task: Runnable) {
+        if self.slot_open.get() {
+            return self.push_pinned(task);
+        }
+        self.stamp_woken(&task);
         self.push_pinned(task);
         self.something_waits();
     }

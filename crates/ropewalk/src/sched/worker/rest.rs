@@ -23,6 +23,7 @@ impl Worker {
     /// Spins a little, then sleeps until there is a reason not to. A worker without a thread of its own leaves instead.
     pub(super) fn rest(&self) -> Rest {
         self.look_around(true);
+        self.mind_samples_at_rest();
         if self.has_own() || !self.threaded && self.any_work() {
             return Rest::CalledOff;
         }

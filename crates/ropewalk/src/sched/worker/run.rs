@@ -16,8 +16,10 @@ use std::sync::atomic::Ordering;
 pub(super) enum Kind {
     /// Goes wherever there is room.
     Free,
-    /// Stays here: a local task, a strand.
+    /// Stays here: a local task.
     Pinned,
+    /// Stays here, too.
+    Strand,
     /// Stays here and is the runtime's own: a waiting fibre's ticket, the root of `block_on`.
     Internal,
 }
@@ -28,7 +30,7 @@ impl Worker {
         if let Some(searching) = self.searching.take() {
             self.end_search(searching);
         }
-        let (task, kind) = if !task.is_pinned() {
+        let (task, kind) = if !task.is_pinned_or_awaited() {
             (task, Kind::Free)
         } else {
             match self.settle(task) {
@@ -117,12 +119,18 @@ impl Worker {
         self.station.hold.current().is_null() || !self.next.door().is_alone() && !self.ring.door().is_alone()
     }
 
-    /// What kind of pinned task it is. A strand that starts stays here from now on, or goes where fewer are.
+    /// What kind of task it is; whoever wants to know that it runs is told. A strand that starts stays here from now on, or goes where fewer are.
     fn settle(&self, task: Runnable) -> Option<(Runnable, Kind)> {
+        if task.take_awaited() {
+            self.note_run(&task);
+        }
+        if !task.is_pinned() {
+            return Some((task, Kind::Free));
+        }
         // SAFETY: a task that can run is alive.
         match unsafe { Header::kind(task.as_raw()) } {
             host::Ticket::KIND => Some((task, Kind::Internal)),
-            Stranded::KIND => self.place(task).map(|task| (task, Kind::Pinned)),
+            Stranded::KIND => self.place(task).map(|task| (task, Kind::Strand)),
             _ => Some((task, Kind::Pinned)),
         }
     }
@@ -135,10 +143,12 @@ impl Worker {
         }
         let observation = host::observation(&watched);
         let from = observation.map(|_| config.clock.now());
+        let timed = self.begin_timing();
         if let (Some(observation), Some(from)) = (observation, from) {
             observation.reasons.begin(from);
         }
         let ran = task.run_with(&self.frame.yielded);
+        timed.into_iter().for_each(|from| self.end_timing(from));
         if let (Some(observation), Some(from)) = (observation, from) {
             observation.polled(config.clock.now().saturating_sub(from).as_nanos() as u64);
         }
@@ -148,6 +158,7 @@ impl Worker {
         if let (Ran::Done, Some(hook)) = (&ran, &config.hooks.on_task_end) {
             hook(id);
         }
+        self.watching.set(self.is_watching());
         ran
     }
 
@@ -156,7 +167,10 @@ impl Worker {
         if kind == Kind::Internal {
             return;
         }
-        if kind == Kind::Pinned {
+        if kind != Kind::Free {
+            if kind == Kind::Strand {
+                self.station.counters.strands_ended.bump();
+            }
             self.pinned.set(self.pinned.get() - 1);
             self.station.pinned.store(self.pinned.get(), Ordering::Relaxed);
         }

@@ -1,0 +1,187 @@
+//! Which polls are timed, and which wake-ups are: few, so that the others pay nothing. A worker that samples arms itself now and then, where it
+//! looks around anyway; then the next poll and the next wake-up go the long way.
+//!
+//! What is timed stands for the polls since the last that was. A poll that takes long is followed by another one that is timed: that costs
+//! little beside it, and long ones are what one looks for.
+
+use super::super::histogram::Buckets;
+use super::super::stamps::Stamps;
+use super::Worker;
+use ropewalk_core::prim::real::{AtomicU32, Ordering::Relaxed};
+use ropewalk_core::task::Runnable;
+use std::cell::Cell;
+use std::time::Instant;
+
+/// Nanoseconds from one sample to the next, at least: it takes a hundred or two.
+const APART: u64 = 40_000;
+/// At most so many looks are passed over.
+const MOST_LOOKS: u64 = 256;
+/// Of a worker that does little between two rests, every so many rests.
+const RESTS: u32 = 8;
+/// A poll that takes so many nanoseconds is long.
+const LONG: u64 = 10_000;
+/// Of the wake-ups from outside, every so many.
+const OUTSIDE: u32 = 16;
+
+/// What a pool whose workers sample has for it.
+pub(crate) struct Samples {
+    stamps: Stamps,
+    outside: AtomicU32,
+    start: Instant,
+}
+
+/// What a worker has measured.
+#[derive(Debug)]
+pub(crate) struct Histograms {
+    pub(crate) poll_time: Buckets,
+    pub(crate) wake_to_run: Buckets,
+}
+
+/// How far a worker is with that.
+#[derive(Default)]
+pub(super) struct Sampler {
+    on: Cell<bool>,
+    /// The next poll is timed.
+    times: Cell<bool>,
+    /// The next wake-up is.
+    stamps: Cell<bool>,
+    /// Looks, and rests, until it is time for that; and looks since it was.
+    looks: Cell<u64>,
+    passed: Cell<u64>,
+    rests: Cell<u32>,
+    /// When the last poll was timed, and its number.
+    last: Cell<(u64, u64)>,
+}
+
+impl Samples {
+    pub(crate) fn new() -> Self {
+        Self { stamps: Stamps::new(), outside: AtomicU32::new(0), start: Instant::now() }
+    }
+
+    fn now(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    /// A task is woken from outside.
+    pub(crate) fn woken_outside(&self, task: &Runnable) {
+        if self.outside.fetch_add(1, Relaxed).is_multiple_of(OUTSIDE) {
+            self.stamp(task);
+        }
+    }
+
+    fn stamp(&self, task: &Runnable) {
+        if self.stamps.put(task.id().get(), self.now()) {
+            task.await_run();
+        }
+    }
+}
+
+impl Histograms {
+    pub(crate) fn new() -> Self {
+        Self { poll_time: Buckets::new(), wake_to_run: Buckets::new() }
+    }
+}
+
+impl Sampler {
+    /// The slot is not simply open to what is woken.
+    pub(super) fn stamps(&self) -> bool {
+        self.stamps.get()
+    }
+
+    fn arm(&self, worker: &Worker) {
+        self.times.set(true);
+        self.stamps.set(true);
+        worker.watching.set(true);
+        worker.mind_slot();
+    }
+}
+
+impl Worker {
+    /// Whether this pool samples may have changed.
+    pub(super) fn follow_samples(&self) {
+        let (sampler, on) = (&self.sampler, self.pool.samples().is_some());
+        if sampler.on.replace(on) == on {
+            return;
+        }
+        sampler.times.set(false);
+        sampler.stamps.set(false);
+        sampler.last.set((self.pool.samples().map_or(0, Samples::now), self.station.counters.polls.get()));
+    }
+
+    /// It is looking around, anyway.
+    #[inline]
+    pub(super) fn mind_samples(&self) {
+        if self.sampler.on.get() {
+            self.count_look();
+        }
+    }
+
+    fn count_look(&self) {
+        let sampler = &self.sampler;
+        sampler.passed.set(sampler.passed.get() + 1);
+        match sampler.looks.get() {
+            0 => sampler.arm(self),
+            looks => sampler.looks.set(looks - 1),
+        }
+    }
+
+    /// It is about to rest. Looks may be rare, then.
+    pub(super) fn mind_samples_at_rest(&self) {
+        let sampler = &self.sampler;
+        if !sampler.on.get() {
+            return;
+        }
+        let polls = self.station.counters.polls.get().wrapping_sub(sampler.last.get().1);
+        let rests = sampler.rests.get();
+        if polls < u64::from(self.pool.config.global_queue_interval) && rests == 0 {
+            sampler.rests.set(RESTS - 1);
+            sampler.arm(self);
+        } else {
+            sampler.rests.set(rests.saturating_sub(1));
+        }
+    }
+
+    /// A task is woken here. True: it was stamped, and the next is not.
+    pub(super) fn stamp_woken(&self, task: &Runnable) -> bool {
+        let stamps = self.sampler.stamps.replace(false);
+        if stamps {
+            if let Some(samples) = self.pool.samples() {
+                samples.stamp(task);
+            }
+            self.mind_slot();
+        }
+        stamps
+    }
+
+    /// Somebody wants to know when this one runs: now.
+    #[cold]
+    pub(super) fn note_run(&self, task: &Runnable) {
+        if let Some(samples) = self.pool.samples()
+            && let Some(woken) = samples.stamps.take(task.id().get())
+        {
+            self.station.histograms().wake_to_run.add(samples.now().saturating_sub(woken), 1);
+        }
+    }
+
+    /// The next poll is timed: when it begins.
+    pub(super) fn begin_timing(&self) -> Option<u64> {
+        let samples = self.sampler.times.replace(false).then(|| self.pool.samples()).flatten()?;
+        Some(samples.now())
+    }
+
+    /// The poll is over, and began `from`.
+    pub(super) fn end_timing(&self, from: u64) {
+        let (Some(samples), sampler) = (self.pool.samples(), &self.sampler) else { return };
+        let (now, polls) = (samples.now(), self.station.counters.polls.get());
+        let (took, (last, before)) = (now.saturating_sub(from), sampler.last.replace((now, polls)));
+        self.station.histograms().poll_time.add(took, polls.wrapping_sub(before).max(1));
+        let looks = sampler.passed.replace(0) * APART / now.saturating_sub(last).max(1);
+        sampler.looks.set(looks.min(MOST_LOOKS));
+        sampler.times.set(took >= LONG);
+    }
+
+    /// Whether the next poll goes the long way.
+    pub(super) fn is_watching(&self) -> bool {
+        self.pool.is_watched() || self.sampler.times.get()
+    }
+}

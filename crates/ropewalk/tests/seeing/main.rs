@@ -1,0 +1,5 @@
+//! Seeing inside: what is measured is what happened.
+
+mod histograms;
+mod prometheus;
+mod snapshot;
