@@ -128,7 +128,7 @@ fn enqueue(pool: &Pool, worker: Option<&Worker>, task: Runnable, admitted: bool)
     tell_of_spawn(pool, &task);
     match worker {
         Some(worker) => worker.push_woken(task),
-        None => pool.inject(task),
+        None => pool.inject_from_outside(task),
     }
 }
 

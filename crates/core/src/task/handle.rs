@@ -72,10 +72,11 @@ impl Runnable {
         debug_assert_eq!(nothing, Woken::Nothing, "a scheduled task needs no submitting");
     }
 
-    /// Whether there is more to it than to run it: it [is pinned](Self::is_pinned), or somebody [wants to know](Self::await_run).
+    /// Whether it [is pinned](Self::is_pinned), and whether somebody [wants to know](Self::await_run) when it runs: one look for both.
     #[inline]
-    pub fn is_pinned_or_awaited(&self) -> bool {
-        self.header().state.load().is_pinned_or_awaited()
+    pub fn is_pinned_or_awaited(&self) -> (bool, bool) {
+        let now = self.header().state.load();
+        (now.is_pinned(), now.is_awaited())
     }
 
     /// Whoever runs it is told that somebody wants to know when.
@@ -83,9 +84,9 @@ impl Runnable {
         self.header().state.await_run();
     }
 
-    /// Whether somebody does; once.
-    pub fn take_awaited(&self) -> bool {
-        self.header().state.take_awaited()
+    /// Nobody wants to know it any more.
+    pub fn unawait(&self) {
+        self.header().state.unawait();
     }
 
     /// Whether the task must run on its home worker.

@@ -218,13 +218,9 @@ impl State {
         self.0.fetch_or(AWAITED, Relaxed);
     }
 
-    /// Whether somebody did; nobody does any more. The caller has the `Runnable`.
-    pub(super) fn take_awaited(&self) -> bool {
-        let awaited = self.0.load(Relaxed) & AWAITED != 0;
-        if awaited {
-            self.0.fetch_and(!AWAITED, Relaxed);
-        }
-        awaited
+    /// Nobody wants to know it any more. The caller has the `Runnable`.
+    pub(super) fn unawait(&self) {
+        self.0.fetch_and(!AWAITED, Relaxed);
     }
 
     /// The task that runs has children from now on.
@@ -369,8 +365,8 @@ impl Snapshot {
     pub(super) fn is_pinned(self) -> bool {
         self.0 & PINNED != 0
     }
-    pub(super) fn is_pinned_or_awaited(self) -> bool {
-        self.0 & (PINNED | AWAITED) != 0
+    pub(super) fn is_awaited(self) -> bool {
+        self.0 & AWAITED != 0
     }
     /// Cancelled or held: it is not to be polled as usual.
     pub(super) fn is_stopped(self) -> bool {

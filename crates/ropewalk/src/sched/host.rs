@@ -187,12 +187,12 @@ unsafe impl<X: Extra, const BIG: bool> Host for Tasks<X, BIG> {
             let worker = worker.filter(|worker| std::ptr::eq(Arc::as_ptr(&worker.pool), pool));
             match (home, worker) {
                 (None, Some(worker)) => worker.push_woken(task),
-                (None, None) => pool.inject(task),
+                (None, None) => pool.inject_from_outside(task),
                 (Some(home), Some(worker)) if worker.index() == home as usize => {
                     worker.push_woken_pinned(task)
                 }
                 (Some(home), Some(worker)) => worker.send_home(home, task),
-                (Some(home), None) => pool.send_home(home as usize, task),
+                (Some(home), None) => pool.send_home_from_outside(home as usize, task),
             }
         });
     }

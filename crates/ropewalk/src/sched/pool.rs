@@ -129,9 +129,24 @@ impl Pool {
 
     // ---- queueing ---------------------------------------------------------------------------------------------
 
-    /// Queues a task from outside the pool's workers.
-    pub(crate) fn inject(&self, task: Runnable) {
+    /// Queues a task that was woken or spawned by somebody who is none of the pool's workers.
+    pub(crate) fn inject_from_outside(&self, task: Runnable) {
         self.sample_outside(&task);
+        self.inject(task);
+    }
+
+    /// The same for a pinned one.
+    pub(crate) fn send_home_from_outside(&self, home: usize, task: Runnable) {
+        self.sample_outside(&task);
+        self.send_home(home, task);
+    }
+
+    fn sample_outside(&self, task: &Runnable) {
+        self.samples().into_iter().for_each(|samples| samples.woken_outside(task));
+    }
+
+    /// Queues a task where every worker finds it.
+    pub(crate) fn inject(&self, task: Runnable) {
         self.injector.push(task);
         self.notify_or_watch(); // its barrier stands between the push and the look at the phase
         if self.phase() == Phase::Closed {
@@ -156,7 +171,6 @@ impl Pool {
 
     /// Sends a pinned task to the worker it belongs to.
     pub(crate) fn send_home(&self, home: usize, task: Runnable) {
-        self.sample_outside(&task);
         self.station(home).inbox.push(task);
         self.call(home);
     }
@@ -308,13 +322,6 @@ impl Pool {
     pub(crate) fn sample(&self, on: bool) {
         if self.sampling.swap(on, Relaxed) != on {
             self.changed();
-        }
-    }
-
-    #[inline(always)]
-    fn sample_outside(&self, task: &Runnable) {
-        if self.sampling.load(Relaxed) {
-            self.samples().into_iter().for_each(|samples| samples.woken_outside(task));
         }
     }
 

@@ -30,10 +30,14 @@ impl Worker {
         if let Some(searching) = self.searching.take() {
             self.end_search(searching);
         }
-        let (task, kind) = if !task.is_pinned_or_awaited() {
+        let (pinned, awaited) = task.is_pinned_or_awaited();
+        let (task, kind) = if !(pinned | awaited) {
             (task, Kind::Free)
         } else {
-            match self.settle(task) {
+            if awaited {
+                self.note_run(&task);
+            }
+            match self.settle(task, pinned) {
                 Some(settled) => settled,
                 None => return, // it went elsewhere
             }
@@ -80,8 +84,12 @@ impl Worker {
         }
         let current = self.frame.current.get();
         self.station.hold.set(null_mut()); // HO1; the child comes next
-        let next = self.next.take();
-        let Some((task, kind)) = next.and_then(|task| self.settle(task)) else {
+        let next = self.next.take().inspect(|task| {
+            if task.is_pinned_or_awaited().1 {
+                self.note_run(task);
+            }
+        });
+        let Some((task, kind)) = next.and_then(|task| self.settle(task, true)) else {
             return self.set_current(current);
         };
         parent.open_up();
@@ -119,12 +127,10 @@ impl Worker {
         self.station.hold.current().is_null() || !self.next.door().is_alone() && !self.ring.door().is_alone()
     }
 
-    /// What kind of task it is; whoever wants to know that it runs is told. A strand that starts stays here from now on, or goes where fewer are.
-    fn settle(&self, task: Runnable) -> Option<(Runnable, Kind)> {
-        if task.take_awaited() {
-            self.note_run(&task);
-        }
-        if !task.is_pinned() {
+    /// What kind of task it is. A strand that starts stays here from now on, or goes where fewer are.
+    #[inline]
+    fn settle(&self, task: Runnable, pinned: bool) -> Option<(Runnable, Kind)> {
+        if !pinned {
             return Some((task, Kind::Free));
         }
         // SAFETY: a task that can run is alive.

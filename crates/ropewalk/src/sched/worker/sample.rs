@@ -63,6 +63,7 @@ impl Samples {
     }
 
     /// A task is woken from outside.
+    #[cold]
     pub(crate) fn woken_outside(&self, task: &Runnable) {
         if self.outside.fetch_add(1, Relaxed).is_multiple_of(OUTSIDE) {
             self.stamp(task);
@@ -156,6 +157,7 @@ impl Worker {
     /// Somebody wants to know when this one runs: now.
     #[cold]
     pub(super) fn note_run(&self, task: &Runnable) {
+        task.unawait();
         if let Some(samples) = self.pool.samples()
             && let Some(woken) = samples.stamps.take(task.id().get())
         {
