@@ -91,6 +91,8 @@ pub(crate) struct Config {
     pub(crate) unhandled_panic: Option<UnhandledPanic>,
     pub(crate) block_in_task: BlockInTask,
     pub(crate) observe: bool,
+    #[cfg(unix)]
+    pub(crate) dump_on_signal: Option<(crate::signal::unix::SignalKind, crate::dump::DumpTarget)>,
     pub(crate) seed: u64,
     pub(crate) clock: Timebase,
     #[cfg(unix)]

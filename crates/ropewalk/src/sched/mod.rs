@@ -14,7 +14,7 @@
 //! | `blocking` | threads for what would block a worker |
 //! | `timers` | which deadlines a pool has, and who is told of new ones |
 //! | `budget`, `counters` | how long a task may go on; what is counted |
-//! | `reasons` | what observed tasks wait for |
+//! | `reasons`, `owners` | what observed tasks wait for, and who has it |
 
 pub(crate) mod barrier;
 pub(crate) mod blocking;
@@ -32,6 +32,7 @@ pub(crate) mod idle;
 pub(crate) mod injector;
 pub(crate) mod lifo;
 pub(crate) mod linger;
+pub(crate) mod owners;
 pub(crate) mod park;
 pub(crate) mod pool;
 mod post;

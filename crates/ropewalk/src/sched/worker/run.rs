@@ -136,7 +136,7 @@ impl Worker {
         let observation = host::observation(&watched);
         let from = observation.map(|_| config.clock.now());
         if let (Some(observation), Some(from)) = (observation, from) {
-            observation.reasons.begin(from);
+            observation.reasons.begin(from, watched.is_asked());
         }
         let ran = task.run_with(&self.frame.yielded);
         if let (Some(observation), Some(from)) = (observation, from) {
