@@ -286,7 +286,8 @@ impl State {
 
     /// The body, which runs, has heard that it is asked. Who asks from now on is another one.
     pub(super) fn answer(&self) {
-        self.0.fetch_and(!ASKED, AcqRel); // what comes after this is seen by who asks later, and the other way round
+        // Relaxed: who asks and who answers meet under a lock of theirs, in which the one left something before, and the other looks after.
+        self.0.fetch_and(!ASKED, Relaxed);
     }
 
     /// Asks for cancellation. `Submit`: it was suspended, and the caller owns the `Runnable` that will drop the body.

@@ -21,6 +21,7 @@ use super::collect::Listed;
 use super::frames::{self, Frame};
 use crate::context;
 use crate::runtime::Shared;
+use crate::sched::fibre::Stack;
 use crate::sched::host;
 use crate::sched::pool::Pool;
 use crate::sched::watchdog::trace;
@@ -44,6 +45,8 @@ const ONLY_OURS: &str = "nothing but the runtime is on its stack";
 
 /// So many functions are written down, those of the runtime included.
 const FRAMES: usize = 128;
+/// So many bytes of stack it takes to look back along another one, and more than that.
+const ROOM: usize = 128 << 10;
 /// After so long who waits looks whether those that it waits for have ended; then after twice that, and so on.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -71,10 +74,14 @@ impl Traces {
         Self(Lock::new(Vec::new()))
     }
 
-    /// The strand with this id, which runs here, says where it is (3 and 4).
+    /// The strand with this id, which runs here, says where it is (3 and 4): on another stack, for it may have little room on its own.
+    /// (Nor on that of who resumed it, which may be another strand.) Where there is no memory for one, it does not say.
     pub(crate) fn answer(&self, strand: TaskId) {
-        let (addresses, sheets) = (here(), self.0.lock().clone());
-        sheets.iter().for_each(|sheet| sheet.write(strand, &addresses));
+        let Ok(stack) = Stack::new(ROOM) else { return };
+        corosensei::on_stack(stack, || {
+            let (addresses, sheets) = (here(), self.0.lock().clone());
+            sheets.iter().for_each(|sheet| sheet.write(strand, &addresses));
+        });
     }
 }
 

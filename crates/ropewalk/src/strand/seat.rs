@@ -294,10 +294,7 @@ impl Seat {
                 Header::answer(task);
                 Header::id(task)
             };
-            let runtime = &*worker.pool.runtime;
-            // What it takes to look back along a stack may be more than there is room for on this one.
-            // SAFETY: S2.
-            unsafe { (*self.yielder.get()).on_parent_stack(|| runtime.traces.answer(id)) };
+            worker.pool.runtime.traces.answer(id);
         });
     }
 
