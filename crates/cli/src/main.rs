@@ -6,12 +6,12 @@
 mod command;
 mod figure;
 mod heap;
-mod json;
 mod serve;
 mod show;
 mod tour;
 
 use command::{Failure, Verdict};
+use ropewalk::__json as json;
 use std::io::Write;
 use std::process::ExitCode;
 

@@ -2,6 +2,9 @@
 //!
 //! Like the [budget](crate::budget) it is a hook: a runtime that shows reasons installs one; without it, [`note`] is a
 //! load and a branch, and only on the way to `Pending`. An exhausted budget is no reason: it is not noted.
+//!
+//! Whom they wait for is told by the same means: who has a lock alone (a `Mutex`, an `RwLock` to write) says so when it takes it,
+//! and when it gives it back.
 
 use crate::hook::Hook;
 use core::fmt;
@@ -150,6 +153,30 @@ pub fn is_heard() -> bool {
 pub fn note(reason: Reason, what: usize) {
     if let Some(hear) = NOTE.get() {
         hear(reason, what);
+    }
+}
+
+// SAFETY: as above.
+static HOLD: Hook<fn(usize, bool)> = unsafe { Hook::new() };
+
+/// Installs whom [`took`] and [`gave_back`] tell.
+pub fn install_holds(hear: fn(usize, bool)) {
+    HOLD.install(hear);
+}
+
+/// What runs here has the lock at this address from now on, alone.
+#[inline(always)]
+pub(crate) fn took(what: usize) {
+    if let Some(hear) = HOLD.get() {
+        hear(what, true);
+    }
+}
+
+/// What runs here is about to give that lock back; it may be another one that took it.
+#[inline(always)]
+pub(crate) fn gave_back(what: usize) {
+    if let Some(hear) = HOLD.get() {
+        hear(what, false);
     }
 }
 

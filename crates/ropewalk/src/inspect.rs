@@ -26,6 +26,9 @@ pub struct TaskInfo {
     pub kind: &'static str,
     /// Its name, if it was given one.
     pub name: Option<String>,
+    /// The task that does not end before this one: of a task of a group the one that spawned it, of a strand the one in whose
+    /// scope or nursery it was started, of the stolen half of a [`join`](crate::join) the strand that joins. `None`: nobody's child, or one of a plain thread.
+    pub parent: Option<TaskId>,
     /// The pool it lives in; `blocking` for a job of the blocking pool.
     pub pool: String,
     /// `queued`, `running`, `waiting`, or `ending`: its body is over, and it waits for its children.
@@ -87,6 +90,11 @@ pub struct Blocked {
 const LOOKS: usize = 4;
 
 impl Blocked {
+    /// What `task` waits for, if it is observed, and does.
+    pub(crate) fn by(task: &TaskRef, now: Duration) -> Option<Self> {
+        Self::of(seen(task)?, || task.state_name(), now)
+    }
+
     /// Of a task in the state that `state` tells.
     fn of(seen: &Observation, state: impl Fn() -> &'static str, now: Duration) -> Option<Self> {
         // Between two equal turns no poll has begun: state and notes are of the same one.
@@ -115,6 +123,11 @@ impl fmt::Display for Blocked {
         }
         write!(f, ", for {:?}", self.since)
     }
+}
+
+/// What is observed of a task or a job.
+fn seen(task: &TaskRef) -> Option<&Observation> {
+    observation(task).or_else(|| blocking::observation(task))
 }
 
 impl TaskInfo {
@@ -170,9 +183,8 @@ impl TaskInfo {
         found
     }
 
-    fn of(task: &TaskRef, pool: &str, now: Duration) -> Self {
-        let seen = observation(task).or_else(|| blocking::observation(task));
-        let observed = seen.map(|seen: &Observation| Observed {
+    pub(crate) fn of(task: &TaskRef, pool: &str, now: Duration) -> Self {
+        let observed = seen(task).map(|seen: &Observation| Observed {
             name: seen.name.as_deref().map(str::to_owned),
             polls: seen.polls.load(Relaxed),
             busy: Duration::from_nanos(seen.busy.load(Relaxed)),
@@ -182,6 +194,7 @@ impl TaskInfo {
         Self {
             id: task.id(),
             kind: host::noun(task),
+            parent: host::parent(task),
             name: host::name(task).map(str::to_owned).or_else(|| observed.as_ref()?.name.clone()),
             pool: pool.to_owned(),
             state: task.state_name(),

@@ -19,6 +19,9 @@
 //! [`spawn`] starts a task, [`spawn_blocking`] runs a closure that would hold up a worker, [`Runtime`] is one instance with its own workers, [`Pool`] a group of workers that can be
 //! resized while it runs, [`wait`](wait()) waits from code that is not `async`. [Which lock or channel to choose](choosing).
 
+#[doc(hidden)]
+#[path = "json.rs"]
+pub mod __json;
 pub mod channel;
 pub mod choosing;
 #[cfg(all(unix, any(feature = "hyper", feature = "tokio-io")))]
@@ -29,6 +32,7 @@ pub mod deadlock;
 mod drive;
 #[cfg(unix)]
 pub mod driver;
+pub mod dump;
 mod fork;
 pub mod fs;
 mod group;
@@ -58,6 +62,7 @@ mod wait;
 
 #[cfg(unix)]
 pub use driver::{Interest, IoDriver, IoDriverKind};
+pub use dump::{Dump, DumpOptions};
 pub use fork::{Divide, join, par_for, par_map_reduce};
 pub use group::{TaskGroup, task_group};
 pub use inspect::{Blocked, Observed, TaskInfo};

@@ -48,7 +48,7 @@ pub(crate) use stack::StackCache;
 pub(crate) use stranded::Stranded;
 
 use crate::context;
-use crate::sched::host::{Home, Order};
+use crate::sched::host::{LocalStrand, Order};
 use crate::sched::worker::Worker;
 use crate::task::{SpawnLocalError, TaskHandle, TaskId};
 use crate::{Handle, local};
@@ -174,7 +174,7 @@ where
     let spawned_at = Location::caller();
     context::with_worker(|worker| {
         let Some(worker) = worker else { return Err(SpawnLocalError(f)) };
-        let order = Order { extra: Home(worker.index() as u16), spawned_at, priority: 0 };
+        let order = Order { extra: LocalStrand(worker.index() as u16), spawned_at, priority: 0 };
         Ok(crate::task::launch_pinned(worker, body::Run::new(local::carry(f), 0), order))
     })
 }

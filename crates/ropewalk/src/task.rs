@@ -4,7 +4,7 @@ use crate::context;
 use crate::group::kin::Kin;
 use crate::local::{self, Heir};
 use crate::runtime::Runtime;
-use crate::sched::host::{Extra, Home, Observation, Order, make};
+use crate::sched::host::{Extra, Home, LocalStrand, Observation, Order, make};
 use crate::sched::pool::Pool;
 use crate::sched::worker::Worker;
 use ropewalk_core::task::{Async, Body, Header, Runnable};
@@ -210,8 +210,8 @@ pub(crate) fn launch_pinned<B: Body + 'static, X: Extra>(
 ) -> TaskHandle<B::Output> {
     if worker.pool.config.observe && X::KIND != Observation::KIND {
         let Order { spawned_at, priority, extra } = order;
-        let home = extra.home();
-        let extra = Observation { home, ..observation(&worker.pool, None, extra.into_kin()) };
+        let (home, is_strand) = (extra.home(), X::KIND == LocalStrand::KIND);
+        let extra = Observation { home, is_strand, ..observation(&worker.pool, None, extra.into_kin()) };
         return launch_pinned(worker, body, Order { extra, spawned_at, priority });
     }
     // SAFETY: pinned: it is polled and dropped by this worker, on this thread; a handle whose output is not Send stays

@@ -69,6 +69,7 @@ pub(super) use claim::{Claim, HasPermits, Place, Request};
 pub(super) use word::MOST_OVERTAKINGS;
 pub(super) use word::{MAX_PERMITS, Snapshot};
 
+use crate::blocked;
 use crate::deadlock;
 use crate::list::List;
 use crate::prim::{BriefGuard, BriefLock, spin_loop};
@@ -183,6 +184,18 @@ impl Permits {
     #[inline(always)]
     pub(super) fn uncounted(&self) {
         deadlock::counts_no_more(&self.key);
+    }
+
+    /// Who runs now has all of them: those who ask for an owner are told.
+    #[inline(always)]
+    pub(super) fn owned(&self) {
+        blocked::took(blocked::address_of(self));
+    }
+
+    /// What was [`owned`](Self::owned) is about to be given back, whoever does it.
+    #[inline(always)]
+    pub(super) fn disowned(&self) {
+        blocked::gave_back(blocked::address_of(self));
     }
 
     /// Ends all waiting. Returns `false` if it was closed already.

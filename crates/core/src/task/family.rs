@@ -23,7 +23,7 @@
 //!   that stems from them.
 //! * **K4** Who comes when the parent's body is over (a destructor of its output may spawn) is cancelled at once.
 
-use super::{Header, TaskRef};
+use super::{Header, TaskId, TaskRef};
 use crate::prim::{Arc, Lock};
 use alloc::vec::Vec;
 use core::fmt;
@@ -33,6 +33,8 @@ use core::ptr::NonNull;
 pub struct Family {
     /// It lives as long as any child does.
     parent: Head,
+    /// Its id, for those who look at a child that may end meanwhile.
+    id: TaskId,
     /// The family in which the parent is a child.
     above: Option<Arc<Family>>,
     members: Lock<Members>,
@@ -65,7 +67,8 @@ impl Family {
             return None;
         }
         header.state.set_parent();
-        Some(Arc::new(Self { parent: Head(parent), above, members: Lock::new(Members::default()) }))
+        let (parent, id, members) = (Head(parent), header.id, Lock::new(Members::default()));
+        Some(Arc::new(Self { parent, id, above, members }))
     }
 
     /// Whether `task` has, or had, children.
@@ -122,6 +125,11 @@ impl Family {
     /// The head of this family and of those above it. They are alive as long as the family has children that are not over.
     pub fn heads(&self) -> impl Iterator<Item = NonNull<Header>> {
         core::iter::successors(Some(self), |family| family.above.as_deref()).map(|family| family.parent.0)
+    }
+
+    /// The id of the parent.
+    pub fn parent_id(&self) -> TaskId {
+        self.id
     }
 
     /// Children that are not over.

@@ -177,6 +177,20 @@ impl TaskRef {
         }
     }
 
+    /// Wakes the task, and tells its body that somebody wants to know where it is ([`Orders::is_asked`](super::Orders)). It is
+    /// a wake-up like any other, which has no reason: whoever waits tolerates those.
+    pub fn ask(&self) {
+        if self.header().state.ask() == Woken::Submit {
+            // SAFETY: `ask` gave us the Runnable (T1).
+            unsafe { (self.header().vtable.schedule)(Runnable(self.0)) }
+        }
+    }
+
+    /// Whether it is asked, and has not heard that yet.
+    pub fn is_asked(&self) -> bool {
+        self.header().state.load().is_asked()
+    }
+
     /// The task's waker.
     pub fn waker(&self) -> core::task::Waker {
         // SAFETY: the new reference moves into the waker.

@@ -62,17 +62,53 @@ impl fmt::Display for TaskId {
 pub trait Body {
     /// What it gives in the end.
     type Output;
-    /// `false`: cancelled by dropping it. `true`: cancelled by polling it with `cancelled` until it ends.
+    /// `false`: cancelled by dropping it. `true`: cancelled by polling it with that order until it ends.
     const CANCELLED_BY_POLL: bool;
     /// Whether it was polled before. If not, it is dropped when it is cancelled, whatever `CANCELLED_BY_POLL` says.
     fn is_started(&self) -> bool {
         true
     }
     /// Goes on with it.
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>, cancelled: bool) -> Poll<Self::Output>;
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>, orders: Orders) -> Poll<Self::Output>;
     /// Whether a panic of it is its way of being cancelled.
     fn is_interruption(_payload: &(dyn Any + Send)) -> bool {
         false
+    }
+}
+
+/// What a [`Body`] is told when it is polled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Orders(u8);
+
+impl Orders {
+    /// Nothing.
+    pub const NONE: Self = Self(0);
+    const CANCELLED: u8 = 1;
+    const ASKED: u8 = 2;
+
+    /// Whether there is anything.
+    #[inline(always)]
+    pub fn any(self) -> bool {
+        self.0 != 0
+    }
+
+    /// It is to end: whoever has been told so once is told again.
+    #[inline(always)]
+    pub fn is_cancelled(self) -> bool {
+        self.0 & Self::CANCELLED != 0
+    }
+
+    /// Somebody wants to know where it is ([`TaskRef::ask`]). It is told again until it says that it has heard
+    /// ([`Header::answer`]).
+    #[inline(always)]
+    pub fn is_asked(self) -> bool {
+        self.0 & Self::ASKED != 0
+    }
+
+    /// The same, once it has heard that it is asked.
+    #[must_use]
+    pub fn answered(self) -> Self {
+        Self(self.0 & !Self::ASKED)
     }
 }
 
@@ -86,7 +122,7 @@ impl<F: Future> Body for Async<F> {
     const CANCELLED_BY_POLL: bool = false;
 
     #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>, _cancelled: bool) -> Poll<F::Output> {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>, _orders: Orders) -> Poll<F::Output> {
         // SAFETY: structural pinning of the only field.
         unsafe { self.map_unchecked_mut(|this| &mut this.0) }.poll(cx)
     }
@@ -107,7 +143,7 @@ impl<F: FnOnce() -> T, T> Body for Call<F> {
     type Output = T;
     const CANCELLED_BY_POLL: bool = false;
 
-    fn poll(mut self: Pin<&mut Self>, _cx: &mut Context<'_>, _cancelled: bool) -> Poll<T> {
+    fn poll(mut self: Pin<&mut Self>, _cx: &mut Context<'_>, _orders: Orders) -> Poll<T> {
         let function = self.0.take().expect("a body is not polled after its end");
         Poll::Ready(function())
     }
@@ -235,6 +271,15 @@ impl Header {
     pub unsafe fn is_cancelled(header: NonNull<Header>) -> bool {
         // SAFETY: passed on to the caller.
         unsafe { header.as_ref() }.state.load().is_cancelled()
+    }
+
+    /// The body, which runs, has heard that it is asked ([`Orders::is_asked`]).
+    ///
+    /// # Safety
+    /// `header` is a live task.
+    pub unsafe fn answer(header: NonNull<Header>) {
+        // SAFETY: passed on to the caller.
+        unsafe { header.as_ref() }.state.answer();
     }
 
     /// Tells those who look at the task that its poll waits on a stack that was put away, or goes on.

@@ -12,7 +12,7 @@
 use super::join::JoinWord;
 use super::outcome::{Outcome, PanicInfo, drop_payload};
 use super::state::{Dropped, HandleGone, Snapshot, State, Woken};
-use super::{Body, Ended, Host, Ran, Runnable, TaskId, TaskRef, owed, waker};
+use super::{Body, Ended, Host, Orders, Ran, Runnable, TaskId, TaskRef, owed, waker};
 use crate::blocked::Reason;
 use crate::deadlock::WakerCount;
 use crate::prefetch;
@@ -145,7 +145,7 @@ impl<B: Body, H: Host> Cell<B, H> {
     }
 
     /// Polls the body, and drops it if it is done. The caller holds RUNNING (T2).
-    fn poll(&self, this: NonNull<Header>, cancelled: bool) -> Polled<B::Output> {
+    fn poll(&self, this: NonNull<Header>, orders: Orders) -> Polled<B::Output> {
         // SAFETY: T3: the task is not COMPLETE while it runs, so the pointer outlives this borrowed waker.
         let waker = unsafe { waker::borrowed(this) };
         let mut cx = Context::from_waker(&waker);
@@ -154,7 +154,7 @@ impl<B: Body, H: Host> Cell<B, H> {
             self.stage.with_mut(|stage| {
                 // SAFETY: T2: the body is ours; it never moves (the cell is its pinned home until it is dropped).
                 let body = unsafe { Pin::new_unchecked(&mut *(*stage).body) };
-                if let Poll::Ready(value) = body.poll(&mut cx, cancelled) {
+                if let Poll::Ready(value) = body.poll(&mut cx, orders) {
                     ready = Some(value);
                     // SAFETY: T2, and it is not touched again: `ready` says so if its destructor unwinds.
                     unsafe { ManuallyDrop::drop(&mut (*stage).body) };
@@ -321,7 +321,7 @@ unsafe fn run<B: Body, H: Host>(header: NonNull<Header>, yielded: &LocalCell<boo
         }
     }
     owed::begin(header);
-    let polled = cell.poll(header, before.is_cancelled());
+    let polled = cell.poll(header, before.orders());
     let owed = owed::end(header);
     // However the poll ended: the flag must not reach the next task.
     let yielded = yielded.replace(false);

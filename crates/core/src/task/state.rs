@@ -1,8 +1,8 @@
 //! The state word of a task: who may touch the cell, and when it is freed.
 //!
 //! ```text
-//!  63 .... 15 | 14      | 13     | 12..9 | 8..7     | 6      | 5      | 4        | 3         | 2        | 1       | 0
-//!  references | AWAITED | PARKED | KIN   | PRIORITY | PINNED | HANDLE | SHUTDOWN | CANCELLED | COMPLETE | RUNNING | SCHEDULED
+//!  63 .. 16   | 15      | 14       | 13     | 12..9 | 8..7     | 6      | 5      | 4     | 3         | 2        | 1       | 0
+//!  references | AWAITED | SHUTDOWN | PARKED | KIN   | PRIORITY | PINNED | HANDLE | ASKED | CANCELLED | COMPLETE | RUNNING | SCHEDULED
 //! ```
 //!
 //! The life of a task (arrows name functions of [`State`]):
@@ -29,8 +29,10 @@
 //! outcome), its body is over, and it only waits for them. A held task goes round as any other does (idle, scheduled,
 //! running), but its run polls nothing: it asks whether it may finish, and holds again if not.
 //!
-//! PARKED only tells onlookers that the poll waits on a stack that was put away. AWAITED tells who runs the task that somebody wants to
-//! know when that is; who has the `Runnable` sets it, and who gets the `Runnable` takes it back before the poll.
+//! PARKED only tells onlookers that the poll waits on a stack that was put away. ASKED tells the next poll that somebody wants
+//! to know where the body is ([`Orders`]); it stays until the body says that it has heard ([`answer`](State::answer)).
+//! AWAITED tells who runs the task that somebody wants to know when that is; who has the `Runnable` sets it, and who gets the `Runnable`
+//! takes it back before the poll.
 //!
 //! | SCHEDULED | RUNNING | who owns body and stage |
 //! |---|---|---|
@@ -61,6 +63,7 @@
 //! or made it RUNNING by waking it, comes with the `Runnable`, by way of the queue it went through; and with it what the
 //! last `suspend` had published, which that `wake` acquired.
 
+use super::Orders;
 use super::outcome::Outcome;
 use crate::prim::{AtomicUsize, Ordering::*};
 use core::fmt;
@@ -71,7 +74,9 @@ const RUNNING: usize = 1 << 1;
 /// `RUNNING + RUNNING`: so finishing a detached task is one addition.
 const COMPLETE: usize = 1 << 2;
 const CANCELLED: usize = 1 << 3;
-const SHUTDOWN: usize = 1 << 4;
+/// Beside CANCELLED: the two are what a poll is told ([`Snapshot::orders`]).
+const ASKED: usize = 1 << 4;
+const ORDERS_SHIFT: u32 = 3;
 const HANDLE: usize = 1 << 5;
 const PINNED: usize = 1 << 6;
 const PRIORITY_SHIFT: u32 = 7;
@@ -80,8 +85,9 @@ const HELD: usize = 8 << KIN_SHIFT;
 const KIN: usize = 15 << KIN_SHIFT;
 const KIN_SHIFT: u32 = 9;
 const PARKED: usize = 1 << 13;
-const AWAITED: usize = 1 << 14;
-const REF_SHIFT: u32 = 15;
+const SHUTDOWN: usize = 1 << 14;
+const AWAITED: usize = 1 << 15;
+const REF_SHIFT: u32 = 16;
 const REF: usize = 1 << REF_SHIFT;
 /// Less than what fits by more than threads can add at once: leaked wakers abort the process before the count could wrap.
 const REF_LIMIT: isize = (isize::MAX >> REF_SHIFT) - (1 << 14);
@@ -282,6 +288,21 @@ impl State {
         })
     }
 
+    /// Wakes the task, and its next poll is told that it is asked.
+    pub(super) fn ask(&self) -> Woken {
+        self.transition(|now| match now {
+            now if now.is_complete() => (Woken::Nothing, None),
+            now if now.is_idle() => (Woken::Submit, Some(now.0 | ASKED | RUNNING)),
+            now => (Woken::Nothing, Some(now.0 | ASKED | SCHEDULED)),
+        })
+    }
+
+    /// The body, which runs, has heard that it is asked. Who asks from now on is another one.
+    pub(super) fn answer(&self) {
+        // Relaxed: who asks and who answers meet under a lock of theirs, in which the one left something before, and the other looks after.
+        self.0.fetch_and(!ASKED, Relaxed);
+    }
+
     /// Asks for cancellation. `Submit`: it was suspended, and the caller owns the `Runnable` that will drop the body.
     pub(super) fn cancel(&self, shutdown: bool) -> Woken {
         self.transition(|now| {
@@ -356,6 +377,14 @@ impl Snapshot {
     pub(super) fn is_cancelled(self) -> bool {
         self.0 & CANCELLED != 0
     }
+    pub(super) fn is_asked(self) -> bool {
+        self.0 & ASKED != 0
+    }
+    /// What a poll that begins now is told.
+    #[inline(always)]
+    pub(super) fn orders(self) -> Orders {
+        Orders((self.0 >> ORDERS_SHIFT) as u8 & 3)
+    }
     pub(super) fn is_shutdown(self) -> bool {
         self.0 & SHUTDOWN != 0
     }
@@ -415,6 +444,7 @@ impl fmt::Debug for Snapshot {
             (RUNNING, "RUNNING"),
             (COMPLETE, "COMPLETE"),
             (CANCELLED, "CANCELLED"),
+            (ASKED, "ASKED"),
             (SHUTDOWN, "SHUTDOWN"),
             (HANDLE, "HANDLE"),
             (PINNED, "PINNED"),

@@ -144,7 +144,7 @@ impl Shown {
     fn scene(&self) -> &Scene {
         let mut scene = self.scene.load(Acquire);
         if scene.is_null() {
-            let new = Box::into_raw(Box::new(Scene::of_one_to_come()));
+            let new = Box::into_raw(Box::new(Scene::of_one_to_come(self.origin.strand)));
             scene = match self.scene.compare_exchange(null_mut(), new, AcqRel, Acquire) {
                 Ok(_) => new,
                 Err(other) => {

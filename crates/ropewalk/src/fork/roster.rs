@@ -6,6 +6,7 @@
 
 use super::deque::{Owner, Thief, deque};
 use super::job::Loot;
+use ropewalk_core::task::TaskId;
 use std::panic::Location;
 use std::sync::OnceLock;
 
@@ -31,11 +32,12 @@ pub(crate) struct Fork {
 /// Those that no strand has.
 pub(crate) type Spare = Vec<Box<Fork>>;
 
-/// What halves of a strand have from it, wherever they run: as much room, and the place it was started at.
+/// What halves of a strand have from it, wherever they run: as much room, the place it was started at, and whose they are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
     pub(crate) stack_size: usize,
     pub(crate) spawned_at: &'static Location<'static>,
+    pub(crate) strand: Option<TaskId>,
 }
 
 impl Roster {

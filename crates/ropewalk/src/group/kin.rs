@@ -82,6 +82,11 @@ impl Kin {
         Self { membership: parent.map(|parent| Family::enrol(&parent.family)), roll, seat }
     }
 
+    /// The task that does not end before this one.
+    pub(crate) fn parent(&self) -> Option<TaskId> {
+        self.membership.as_ref().map(|membership| membership.family().parent_id())
+    }
+
     /// The task is made, and not queued yet.
     pub(crate) fn made(&self, task: TaskRef) {
         if let Some(membership) = &self.membership {

@@ -4,6 +4,10 @@ use super::config::{BlockInTask, BlockingConfig, Config, Hooks, UnhandledPanic};
 use super::{Clock, ManualClock, Runtime, RuntimeError, Timebase};
 #[cfg(unix)]
 use crate::drive::io::{Choice, IoDriver, IoDriverKind};
+#[cfg(unix)]
+use crate::dump::DumpTarget;
+#[cfg(unix)]
+use crate::signal::unix::SignalKind;
 use ropewalk_core::task::TaskId;
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,6 +69,8 @@ impl Builder {
             block_in_task: BlockInTask::Allow,
             observe: false,
             histograms: false,
+            #[cfg(unix)]
+            dump_on_signal: None,
             seed: 0x005E_ED0F_0A12_0BE5,
             clock: Timebase::System,
             #[cfg(unix)]
@@ -240,6 +246,31 @@ impl Builder {
     /// Whether every task is observed: names, times and counts, at the cost of two clock reads a poll. Default: no.
     pub fn observe(mut self, on: bool) -> Self {
         self.config.observe = on;
+        self
+    }
+
+    /// Writes a [dump](crate::dump) of the runtime whenever the process gets this signal. Default: no.
+    ///
+    /// A thread of its own sleeps until then and takes the dump, so it works also when every worker is busy or stuck. The signal does
+    /// not do to the process what it did before; see [`signal`](crate::signal) for that, and for what is merged.
+    /// [`build`](Self::build) refuses a signal to which nobody can listen.
+    ///
+    /// ```
+    /// use ropewalk::{Runtime, dump::DumpTarget, signal::unix::SignalKind};
+    /// let file = std::env::temp_dir().join(format!("ropewalk-dump-{}", std::process::id()));
+    /// let target = DumpTarget::File(file.clone());
+    /// let runtime = Runtime::builder().worker_threads(1).dump_on_signal(SignalKind::user_defined2(), target).build()?;
+    /// std::process::Command::new("kill").args(["-USR2", &std::process::id().to_string()]).status()?;
+    /// while !std::fs::read_to_string(&file).is_ok_and(|text| text.contains("pool main: 1 worker")) {
+    ///     std::thread::yield_now();
+    /// }
+    /// # drop(runtime);
+    /// # std::fs::remove_file(file)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(unix)]
+    pub fn dump_on_signal(mut self, kind: SignalKind, target: DumpTarget) -> Self {
+        self.config.dump_on_signal = Some((kind, target));
         self
     }
 

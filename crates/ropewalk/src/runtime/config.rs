@@ -92,6 +92,8 @@ pub(crate) struct Config {
     pub(crate) block_in_task: BlockInTask,
     pub(crate) observe: bool,
     pub(crate) histograms: bool,
+    #[cfg(unix)]
+    pub(crate) dump_on_signal: Option<(crate::signal::unix::SignalKind, crate::dump::DumpTarget)>,
     pub(crate) seed: u64,
     pub(crate) clock: Timebase,
     #[cfg(unix)]

@@ -18,6 +18,7 @@ pub(crate) use shared::{Shared, complain, hire, next_id, wake_safely};
 pub(crate) use shutdown::{GRACE, NAP, NEVER_COMES};
 pub use shutdown::{LeftBehind, ShutdownError};
 
+use crate::dump::{Dump, DumpOptions};
 use crate::inspect::TaskInfo;
 use crate::metrics::Metrics;
 use crate::pool::Pool;
@@ -184,6 +185,24 @@ impl Runtime {
         self.handle.tasks()
     }
 
+    /// Everything that is alive, as a tree, with what it waits for and where it is; see [`dump`](crate::dump). It blocks this thread,
+    /// mostly for some milliseconds, for about three seconds at most.
+    ///
+    /// ```
+    /// let runtime = ropewalk::Runtime::builder().worker_threads(1).build()?;
+    /// let _task = runtime.spawn(std::future::pending::<()>());
+    /// println!("{}", runtime.dump());
+    /// # Ok::<(), ropewalk::RuntimeError>(())
+    /// ```
+    pub fn dump(&self) -> Dump {
+        self.handle.dump()
+    }
+
+    /// As [`dump`](Self::dump), with other limits.
+    pub fn dump_with(&self, options: &DumpOptions) -> Dump {
+        self.handle.dump_with(options)
+    }
+
     /// Runs one ready task on this thread, for loops that belong to somebody else. False: there is none.
     ///
     /// # Errors
@@ -333,6 +352,16 @@ impl Handle {
     /// As [`Runtime::tasks`].
     pub fn tasks(&self) -> Vec<TaskInfo> {
         TaskInfo::all(&self.shared)
+    }
+
+    /// As [`Runtime::dump`].
+    pub fn dump(&self) -> Dump {
+        self.dump_with(&DumpOptions::default())
+    }
+
+    /// As [`Runtime::dump_with`].
+    pub fn dump_with(&self, options: &DumpOptions) -> Dump {
+        Dump::of(&self.shared, options)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::drive::Driver;
 use crate::drive::futex::FutexDriver;
 #[cfg(unix)]
 use crate::drive::io::{Io, IoBerth};
+use crate::dump::traces::Traces;
 use crate::group::kin::Families;
 use crate::sched::blocking::{Blocking, is_on_thread_of};
 use crate::sched::counters::Count;
@@ -20,6 +21,8 @@ use crate::sched::watchdog::{self, Watchdog};
 use crate::sched::worker::Worker;
 use ropewalk_core::prim::Lock;
 use ropewalk_core::prim::real::{AtomicBool, AtomicU64, Ordering::*};
+#[cfg(unix)]
+use ropewalk_core::sync::CancellationToken;
 use ropewalk_core::task::{PanicInfo, TaskId, drop_payload};
 use std::fmt;
 use std::io::{self, Write};
@@ -51,6 +54,11 @@ pub(crate) struct Shared {
     pub(crate) refused_waits: Count,
     /// The tasks that have children.
     pub(crate) families: Families,
+    /// Where strands write where they are.
+    pub(crate) traces: Traces,
+    /// Ends the thread that waits for a signal to dump.
+    #[cfg(unix)]
+    pub(super) dumps_end: CancellationToken,
     /// Where the random sequence is of those inside who are no workers.
     random: AtomicU64,
     /// Looks how long polls take.
@@ -106,6 +114,9 @@ impl Shared {
             panics: Count::default(),
             refused_waits: Count::default(),
             families: Families::new(),
+            traces: Traces::new(),
+            #[cfg(unix)]
+            dumps_end: CancellationToken::new(),
             threads: Lock::new(Vec::new()),
             callers: AtomicU64::new(0),
             left: Lock::new(Vec::new()),
@@ -123,11 +134,22 @@ impl Shared {
         } else {
             pool.resize(workers, hire).and_then(|()| shared.start_watchdog())
         };
+        let started = started.map_err(RuntimeError::from).and_then(|()| shared.start_dumping());
         if let Err(error) = started {
             shared.shut_down(false);
-            return Err(error.into());
+            return Err(error);
         }
         Ok((shared, pool))
+    }
+
+    /// Somebody listens for the signal that asks for a dump, if there is one.
+    fn start_dumping(self: &Arc<Self>) -> Result<(), RuntimeError> {
+        #[cfg(unix)]
+        if let Some((kind, target)) = self.config.dump_on_signal.clone() {
+            let thread = crate::dump::on_signal::start(self, kind, target, self.dumps_end.clone())?;
+            self.threads.lock().push(thread);
+        }
+        Ok(())
     }
 
     fn start_watchdog(self: &Arc<Self>) -> io::Result<()> {
@@ -181,6 +203,12 @@ impl Shared {
             at.map(|at| open.remove(at))
         };
         drop(gone);
+    }
+
+    /// Whether another thread than this one runs what has no threads of its own.
+    #[cfg_attr(not(feature = "backtraces"), allow(dead_code))]
+    pub(crate) fn is_driven_elsewhere(&self) -> bool {
+        self.seat.get().is_some_and(Seat::is_driven_elsewhere)
     }
 
     /// What the polling worker of a pool sleeps in.
@@ -382,6 +410,8 @@ impl Drop for Shared {
     /// However the runtime went down: nobody is left to be watched.
     fn drop(&mut self) {
         self.watchdog.end();
+        #[cfg(unix)]
+        self.dumps_end.cancel();
     }
 }
 

@@ -217,6 +217,8 @@ impl Shared {
             let threaded = pools.iter().filter(|pool| !pool.hosted);
             let not_left = threaded.filter(|pool| !self.wait_for_workers(pool, asked)).count();
             self.watchdog.end();
+            #[cfg(unix)]
+            self.dumps_end.cancel();
             let threads = std::mem::take(&mut *self.threads.lock());
             self.abandoned.fetch_or(not_left > 0, Relaxed);
             if not_left == 0 {

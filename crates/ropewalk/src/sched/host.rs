@@ -3,7 +3,7 @@
 //! | layout | beside the header | who gets it |
 //! |---|---|---|
 //! | lean | nothing | `spawn` |
-//! | at home | the home worker | `spawn_local`, strands, fibres that wait |
+//! | at home | the home worker | `spawn_local`, strands of `strand::spawn_local`, fibres that wait |
 //! | observed | [`Observation`] | tasks with a name, all tasks of an observed runtime |
 //! | member | [`Member`] | tasks of a group |
 //! | strand | [`Stranded`] | strands, but those of `spawn_local` |
@@ -19,7 +19,7 @@ use crate::group::kin::{self, Kin};
 use crate::strand::Stranded;
 use ropewalk_core::prim::real::{AtomicU64, Ordering::Relaxed};
 use ropewalk_core::task::{
-    Birth, Body, Ended, Header, Host, PanicInfo, Runnable, TaskHandle, TaskRef, emplace, layout,
+    Birth, Body, Ended, Header, Host, PanicInfo, Runnable, TaskHandle, TaskId, TaskRef, emplace, layout,
 };
 use std::alloc::Layout;
 use std::marker::PhantomData;
@@ -108,6 +108,8 @@ impl Extra for Home {
 pub(crate) struct Observation {
     pub(crate) name: Option<Box<str>>,
     pub(crate) home: Option<u16>,
+    /// It has a stack of its own, and stays where it is.
+    pub(crate) is_strand: bool,
     pub(crate) polls: AtomicU64,
     /// Time spent in polls, in nanoseconds of the runtime's clock.
     pub(crate) busy: AtomicU64,
@@ -151,6 +153,18 @@ impl Extra for Member {
     }
     fn into_kin(self) -> Option<Kin> {
         Some(self.kin)
+    }
+}
+
+/// A strand that stays on the worker it was started on.
+#[derive(Debug)]
+pub(crate) struct LocalStrand(pub(crate) u16);
+
+impl Extra for LocalStrand {
+    const KIND: u8 = 7;
+    const NOUN: &'static str = "strand";
+    fn home(&self) -> Option<u16> {
+        Some(self.0)
     }
 }
 
@@ -328,12 +342,27 @@ pub(crate) unsafe fn kin_of<'a>(task: NonNull<Header>) -> Option<&'a Kin> {
     }
 }
 
+/// The task that does not end before this one, as far as it is known.
+pub(crate) fn parent(task: &TaskRef) -> Option<TaskId> {
+    // SAFETY: as in `observation`; the reference keeps what the task carries.
+    unsafe {
+        match task.kind() {
+            Observation::KIND => task.extra::<Tasks<Observation, false>>().kin()?.parent(),
+            Member::KIND => task.extra::<Tasks<Member, false>>().kin()?.parent(),
+            Stranded::KIND => task.extra::<Tasks<Stranded, false>>().parent(),
+            Job::KIND => Job::kin_of(task)?.parent(),
+            _ => None,
+        }
+    }
+}
+
 /// The worker that a task stays at.
 pub(crate) fn home(task: &TaskRef) -> Option<u16> {
     // SAFETY: as in `observation`.
     unsafe {
         match task.kind() {
             Home::KIND => task.extra::<Tasks<Home, false>>().home(),
+            LocalStrand::KIND => task.extra::<Tasks<LocalStrand, false>>().home(),
             Observation::KIND => task.extra::<Tasks<Observation, false>>().home(),
             Member::KIND => task.extra::<Tasks<Member, false>>().home(),
             Stranded::KIND => task.extra::<Tasks<Stranded, false>>().home(),
@@ -357,9 +386,19 @@ pub(crate) fn name(task: &TaskRef) -> Option<&str> {
 /// What it is called.
 pub(crate) fn noun(task: &TaskRef) -> &'static str {
     match task.kind() {
-        Stranded::KIND => Stranded::NOUN,
+        Stranded::KIND | LocalStrand::KIND => Stranded::NOUN,
+        Observation::KIND if observation(task).is_some_and(|seen| seen.is_strand) => Stranded::NOUN,
         Job::KIND => "job",
         _ => "task",
+    }
+}
+
+/// Whether it is a strand with a stack that has been started.
+pub(crate) fn has_stack(task: &TaskRef) -> bool {
+    match task.kind() {
+        // SAFETY: as in `observation`.
+        Stranded::KIND => unsafe { task.extra::<Tasks<Stranded, false>>() }.is_adopted(),
+        _ => noun(task) == Stranded::NOUN,
     }
 }
 
@@ -394,7 +433,7 @@ pub(crate) unsafe fn observation_of<'a>(task: NonNull<Header>) -> Option<&'a Obs
 impl Observation {
     pub(crate) fn new(name: Option<Box<str>>, born: u64, kin: Option<Kin>) -> Self {
         let (polls, busy) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { name, home: None, polls, busy, born, kin, reasons: Reasons::new() }
+        Self { name, home: None, is_strand: false, polls, busy, born, kin, reasons: Reasons::new() }
     }
 
     pub(crate) fn polled(&self, nanos: u64) {

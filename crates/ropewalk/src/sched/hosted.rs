@@ -106,6 +106,11 @@ impl Seat {
         }
     }
 
+    /// Whether another thread than this one drives.
+    pub(crate) fn is_driven_elsewhere(&self) -> bool {
+        self.0.lock().driver.is_some_and(|driver| driver != thread::current().id())
+    }
+
     /// Calls `waker` when the seat is free. True: it is free now.
     pub(crate) fn watch(&self, waker: &Waker) -> bool {
         let waker = waker.clone(); // before the lock: it is the user's code

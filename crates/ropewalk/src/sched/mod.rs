@@ -15,7 +15,7 @@
 //! | `timers` | which deadlines a pool has, and who is told of new ones |
 //! | `budget`, `counters` | how long a task may go on; what is counted |
 //! | `histogram`, `stamps` | how long polls take, and how long tasks wait for theirs; when those were woken |
-//! | `reasons` | what observed tasks wait for |
+//! | `reasons`, `owners` | what observed tasks wait for, and who has it |
 
 pub(crate) mod barrier;
 pub(crate) mod blocking;
@@ -34,6 +34,7 @@ pub(crate) mod idle;
 pub(crate) mod injector;
 pub(crate) mod lifo;
 pub(crate) mod linger;
+pub(crate) mod owners;
 pub(crate) mod park;
 pub(crate) mod pool;
 mod post;

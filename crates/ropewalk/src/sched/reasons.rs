@@ -28,21 +28,29 @@ pub(crate) struct Notes {
     pub(crate) others: u32,
     /// The stack of the task waits in the middle of its poll.
     pub(crate) parked: bool,
+    /// The poll began only because somebody asked where the task is: if it goes on waiting for the same, it has done so since then.
+    kept: Option<(Reason, usize, u64)>,
 }
 
 impl Reasons {
     pub(crate) fn new() -> Self {
         blocked::install(note);
-        let nothing = Notes { turn: 0, reason: Reason::Other, what: 0, since: 0, others: 0, parked: false };
+        blocked::install_holds(super::owners::hear);
+        let (turn, since, kept) = (0, 0, None);
+        let nothing = Notes { turn, reason: Reason::Other, what: 0, since, others: 0, parked: false, kept };
         Self(BriefLock::new(nothing))
     }
 
-    /// A poll begins.
-    pub(crate) fn begin(&self, now: Duration) {
+    /// A poll begins; `asked`: somebody wants to know where the task is.
+    pub(crate) fn begin(&self, now: Duration, asked: bool) {
         let mut notes = self.0.lock();
         let turn = notes.turn + 1;
-        let since = now.as_nanos() as u64;
-        *notes = Notes { turn, reason: Reason::Other, what: 0, since, others: 0, parked: false };
+        let kept = asked.then_some((notes.reason, notes.what, notes.since));
+        let since = match kept {
+            Some((Reason::Other, 0, since)) => since, // it says nothing this time either
+            _ => now.as_nanos() as u64,
+        };
+        *notes = Notes { turn, reason: Reason::Other, what: 0, since, others: 0, parked: false, kept };
     }
 
     fn note(&self, reason: Reason, what: usize, now: Duration) {
@@ -50,7 +58,9 @@ impl Reasons {
         let first = notes.reason == Reason::Other && notes.what == 0;
         let taken_back = reason == Reason::Other && what == 0;
         notes.others = if first || taken_back { 0 } else { notes.others + 1 };
-        (notes.reason, notes.what, notes.since) = (reason, what, now.as_nanos() as u64);
+        let same = notes.kept.take().filter(|kept| (kept.0, kept.1) == (reason, what));
+        let since = same.map_or_else(|| now.as_nanos() as u64, |kept| kept.2);
+        (notes.reason, notes.what, notes.since) = (reason, what, since);
     }
 
     pub(crate) fn read(&self) -> Notes {

@@ -39,7 +39,7 @@ mod slate;
 mod stall;
 mod thread;
 #[cfg(all(feature = "backtraces", target_os = "linux"))]
-mod trace;
+pub(crate) mod trace;
 
 use super::park::{ThreadParker, WorkerState};
 use super::station::{Station, Status};

@@ -13,7 +13,7 @@ use crate::context;
 use crate::sched::fibre::forget_first_frame;
 use crate::sched::worker::Worker;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use ropewalk_core::task::Body;
+use ropewalk_core::task::{Body, Orders};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
@@ -70,7 +70,7 @@ impl<F: FnOnce() -> T, T> Body for Run<F, T> {
     }
 
     #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>, cancelled: bool) -> Poll<T> {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>, orders: Orders) -> Poll<T> {
         // SAFETY: a function that waits may be moved, and of a stack that is on its way only the handle is here.
         let this = unsafe { self.get_unchecked_mut() };
         context::with_worker(|worker| {
@@ -83,7 +83,7 @@ impl<F: FnOnce() -> T, T> Body for Run<F, T> {
             };
             let result = {
                 // SAFETY: it is there as long as the stack is (S1).
-                let _here = unsafe { seat.as_ref() }.enter(worker, cx, cancelled);
+                let _here = unsafe { seat.as_ref() }.enter(worker, cx, orders);
                 routine.resume(())
             };
             match result {

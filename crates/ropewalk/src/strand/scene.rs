@@ -37,6 +37,8 @@ use std::task::{Context, Poll, Waker};
 /// What children and their scope have in common; see the head of this file.
 pub(crate) struct Scene {
     kind: Kind,
+    /// The task that it lies in, for those who look at its children; `None`: a plain thread.
+    owner: Option<TaskId>,
     /// The nursery around this one, if it is one. Used by the stack it lies on only.
     outer: Cell<*const Scene>,
     members: BriefLock<Members>,
@@ -99,12 +101,17 @@ impl Tie {
 
 impl Scene {
     pub(super) fn new(kind: Kind) -> Self {
-        Self { kind, outer: Cell::new(std::ptr::null()), members: BriefLock::new(Members::default()) }
+        Self::of(crate::task::id(), kind)
+    }
+
+    fn of(owner: Option<TaskId>, kind: Kind) -> Self {
+        let members = BriefLock::new(Members::default());
+        Self { kind, owner, outer: Cell::new(std::ptr::null()), members }
     }
 
     /// A scope with one child that is counted and not made yet: see [`enrol_expected`](Self::enrol_expected).
-    pub(crate) fn of_one_to_come() -> Self {
-        let this = Self::new(Kind::Scope);
+    pub(crate) fn of_one_to_come(owner: Option<TaskId>) -> Self {
+        let this = Self::of(owner, Kind::Scope);
         this.members.lock().alive = 1;
         this
     }
@@ -115,6 +122,10 @@ impl Scene {
 
     pub(super) fn set_outer(&self, outer: *const Scene) {
         self.outer.set(outer);
+    }
+
+    pub(super) fn owner(&self) -> Option<TaskId> {
+        self.owner
     }
 
     pub(super) fn kind(&self) -> Kind {

@@ -18,6 +18,7 @@ use crate::sched::worker::Worker;
 use crate::thread::Holds;
 use crate::wait::HandlerStack;
 use corosensei::Yielder;
+use ropewalk_core::task::{Header, Orders};
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::panic::resume_unwind;
@@ -91,7 +92,8 @@ pub(crate) struct Seat {
     spans: Cell<Spans>,
     yielder: Cell<*const Yielder<(), ()>>,
     waker: Cell<*const Waker>,
-    cancelled: Cell<bool>,
+    /// What the poll that resumed the stack was told, as far as it has not heard that yet.
+    orders: Cell<Orders>,
     /// Waits under way on its stack: one may be inside the poll of another.
     waits: Cell<u32>,
     /// It unwinds, as far as is known (S3).
@@ -120,7 +122,7 @@ impl Seat {
             spans: Cell::default(),
             yielder: Cell::new(null()),
             waker: Cell::new(null()),
-            cancelled: Cell::new(false),
+            orders: Cell::new(Orders::NONE),
             waits: Cell::new(0),
             unwinding: Cell::new(false),
             spared: Cell::new(0),
@@ -166,7 +168,7 @@ impl Seat {
         &'a self,
         worker: &'a Worker,
         cx: &Context<'_>,
-        cancelled: bool,
+        orders: Orders,
     ) -> impl Drop + use<'a> {
         struct Leave<'a>(&'a Seat, &'a Worker, Option<NonNull<Seat>>);
         impl Drop for Leave<'_> {
@@ -180,7 +182,7 @@ impl Seat {
             }
         }
         self.waker.set(cx.waker());
-        self.cancelled.set(cancelled);
+        self.orders.set(orders);
         let standing_by = worker.frame.strand.replace(Some(NonNull::from(self)));
         if let Some(entered) = self.entered.take() {
             context::come_back(entered.into_vec());
@@ -224,7 +226,7 @@ impl Seat {
             suspended = true;
             self.throw_if_interrupted(manner);
             self.suspend();
-            self.throw_if_cancelled(manner);
+            self.heed(manner);
         }
     }
 
@@ -234,7 +236,7 @@ impl Seat {
         self.throw_if_interrupted(Manner::Open);
         worker.frame.yielded.set(true);
         self.suspend();
-        self.throw_if_cancelled(Manner::Open);
+        self.heed(Manner::Open);
     }
 
     #[inline(always)]
@@ -256,22 +258,52 @@ impl Seat {
     /// Unwinds, if it was cancelled or a nursery around it has failed, and it may (S3).
     #[inline(always)]
     fn throw_if_interrupted(&self, manner: Manner) {
-        if self.cancelled.get() || !self.own.nurseries.is_empty() {
+        if self.orders.get().any() || !self.own.nurseries.is_empty() {
             self.throw(manner);
         }
     }
 
     /// The same after it was suspended. (Nurseries were asked before, and are asked again before the next time.)
     #[inline(always)]
-    fn throw_if_cancelled(&self, manner: Manner) {
-        if self.cancelled.get() {
-            self.throw(manner);
+    fn heed(&self, manner: Manner) {
+        if self.orders.get().any() {
+            self.heed_orders(manner);
         }
     }
 
     #[cold]
+    fn heed_orders(&self, manner: Manner) {
+        if self.is_cancelled() {
+            self.throw(manner);
+        } else {
+            self.answer();
+        }
+    }
+
+    /// Says where it is, because somebody wants to know: it does so wherever it could be interrupted.
+    #[cold]
+    fn answer(&self) {
+        self.orders.set(self.orders.get().answered());
+        context::with_worker(|worker| {
+            let Some((worker, task)) = worker.and_then(|worker| Some((worker, worker.frame.current.get()?)))
+            else {
+                return;
+            };
+            // SAFETY: the current task is alive while it runs.
+            let id = unsafe {
+                Header::answer(task);
+                Header::id(task)
+            };
+            worker.pool.runtime.traces.answer(id);
+        });
+    }
+
+    #[cold]
     fn throw(&self, manner: Manner) {
-        let is_interrupted = || self.cancelled.get() || self.own.nurseries.poll_failed(&self.waker());
+        if self.orders.get().is_asked() {
+            self.answer();
+        }
+        let is_interrupted = || self.is_cancelled() || self.own.nurseries.poll_failed(&self.waker());
         if manner == Manner::Shielded || !is_interrupted() || self.own.shields.get() > 0 {
             return;
         }
@@ -304,7 +336,7 @@ impl Seat {
     #[inline]
     pub(crate) fn may_stand_by(&self) -> bool {
         self.own.holds.refuse_to_wait();
-        !self.cancelled.get() && self.own.handlers.is_empty() && !self.is_unwinding()
+        !self.orders.get().any() && self.own.handlers.is_empty() && !self.is_unwinding()
     }
 
     /// It does so while `f` runs the other. What is done for that one outside of its own stack (its function is dropped unrun, a waker
@@ -321,7 +353,7 @@ impl Seat {
 
     /// Whether it was cancelled.
     pub(super) fn is_cancelled(&self) -> bool {
-        self.cancelled.get()
+        self.orders.get().is_cancelled()
     }
 }
 

@@ -15,7 +15,7 @@
 use super::scene::{Scene, Tie};
 use crate::sched::host::{Extra, Observation};
 use ropewalk_core::prim::real::{AtomicU32, Ordering::Relaxed};
-use ropewalk_core::task::{Ended, Header, PanicInfo};
+use ropewalk_core::task::{Ended, Header, PanicInfo, TaskId};
 use std::ptr::NonNull;
 
 /// Sent: the number of its worker. Adopted: that, and this bit.
@@ -29,6 +29,8 @@ pub(crate) struct Stranded {
     /// The worker on which the strand is that started it.
     parent_home: Option<u16>,
     known: Option<Box<Known>>,
+    /// The task in whose scope it is. (The scope may be gone when somebody asks.)
+    parent: Option<TaskId>,
     tie: Tie,
 }
 
@@ -46,7 +48,8 @@ impl Stranded {
         parent_home: Option<u16>,
     ) -> Self {
         let known = (name.is_some() || observation.is_some()).then(|| Box::new(Known { name, observation }));
-        Self { parent_home, home: AtomicU32::new(NOWHERE), known, tie: Tie::new(scene) }
+        let parent = scene.and_then(Scene::owner);
+        Self { parent_home, home: AtomicU32::new(NOWHERE), known, parent, tie: Tie::new(scene) }
     }
 
     /// It is to start at `home`, and to stay there.
@@ -73,6 +76,10 @@ impl Stranded {
 
     pub(crate) fn parent_home(&self) -> Option<u16> {
         self.parent_home
+    }
+
+    pub(crate) fn parent(&self) -> Option<TaskId> {
+        self.parent
     }
 
     pub(super) fn tie(&self) -> &Tie {

@@ -35,6 +35,7 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
     #[inline(always)]
     pub(super) fn new(mutex: &'a Mutex<T>) -> Self {
         mutex.permits.held(true);
+        mutex.permits.owned();
         Self { mutex, _value: PhantomData }
     }
 
@@ -96,6 +97,7 @@ impl<T: ?Sized> Drop for MutexGuard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
         self.mutex.permits.given_back();
+        self.mutex.permits.disowned();
         self.mutex.permits.release(1);
     }
 }
@@ -158,6 +160,7 @@ impl<U: ?Sized> DerefMut for MappedMutexGuard<'_, U> {
 impl<U: ?Sized> Drop for MappedMutexGuard<'_, U> {
     fn drop(&mut self) {
         self.permits.given_back();
+        self.permits.disowned();
         self.permits.release(1);
     }
 }

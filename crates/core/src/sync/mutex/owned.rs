@@ -27,6 +27,7 @@ pub struct OwnedMutexGuard<T: ?Sized> {
 impl<T: ?Sized> OwnedMutexGuard<T> {
     /// The caller has the permit (MX1).
     pub(super) fn new(mutex: Arc<Mutex<T>>) -> Self {
+        mutex.permits.owned();
         Self { mutex, _value: PhantomData }
     }
 
@@ -95,6 +96,7 @@ impl<T: ?Sized> DerefMut for OwnedMutexGuard<T> {
 }
 impl<T: ?Sized> Drop for OwnedMutexGuard<T> {
     fn drop(&mut self) {
+        self.mutex.permits.disowned();
         self.mutex.permits.release(1);
     }
 }
@@ -142,6 +144,7 @@ impl<T: ?Sized, U: ?Sized> DerefMut for OwnedMappedMutexGuard<T, U> {
 }
 impl<T: ?Sized, U: ?Sized> Drop for OwnedMappedMutexGuard<T, U> {
     fn drop(&mut self) {
+        self.mutex.permits.disowned();
         self.mutex.permits.release(1);
     }
 }

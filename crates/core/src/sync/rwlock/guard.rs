@@ -37,6 +37,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
     /// The caller has all permits (RW1).
     pub(super) fn new(lock: &'a RwLock<T>) -> Self {
         lock.permits.held(true);
+        lock.permits.owned();
         Self { lock }
     }
 
@@ -54,6 +55,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
     pub fn downgrade(this: Self) -> RwLockReadGuard<'a, T> {
         let lock = ManuallyDrop::new(this).lock;
         lock.permits.given_back();
+        lock.permits.disowned();
         let guard = RwLockReadGuard::new(lock); // before others are woken: a waker that panics must not lose the permit
         lock.permits.release(TO_WRITE - TO_READ);
         guard
@@ -94,6 +96,7 @@ impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         self.lock.permits.given_back();
+        self.lock.permits.disowned();
         self.lock.permits.release(TO_WRITE);
     }
 }

@@ -28,6 +28,7 @@ impl<T: ?Sized> OwnedRwLockReadGuard<T> {
 impl<T: ?Sized> OwnedRwLockWriteGuard<T> {
     /// The caller has all permits (RW1).
     pub(super) fn new(lock: Arc<RwLock<T>>) -> Self {
+        lock.permits.owned();
         Self { lock }
     }
 
@@ -36,6 +37,7 @@ impl<T: ?Sized> OwnedRwLockWriteGuard<T> {
         let this = ManuallyDrop::new(this);
         // SAFETY: `this` is neither dropped nor used again, so this moves the field out.
         let guard = OwnedRwLockReadGuard::new(unsafe { core::ptr::read(&raw const this.lock) });
+        guard.lock.permits.disowned();
         guard.lock.permits.release(TO_WRITE - TO_READ);
         guard
     }
@@ -68,6 +70,7 @@ impl<T: ?Sized> Drop for OwnedRwLockReadGuard<T> {
 }
 impl<T: ?Sized> Drop for OwnedRwLockWriteGuard<T> {
     fn drop(&mut self) {
+        self.lock.permits.disowned();
         self.lock.permits.release(TO_WRITE);
     }
 }

@@ -9,7 +9,7 @@ use super::lab::{Bench, Lab, Mark, Value};
 use super::reference::{Case, End, Model, OPS, Op, Op::*, Place, Seen, Step, Step::*};
 use super::reference::{IN_DROP_OF_BODY, IN_DROP_OF_OUTPUT, IN_POLL};
 use crate::prim::real::{AtomicUsize, Ordering::Relaxed};
-use crate::task::{Body, Header, Host, Ran, TaskError, TaskHandle, TaskRef};
+use crate::task::{Body, Header, Host, Orders, Ran, TaskError, TaskHandle, TaskRef};
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -44,8 +44,8 @@ impl<const BY_POLL: bool> Body for Actor<BY_POLL> {
     type Output = Fruit;
     const CANCELLED_BY_POLL: bool = BY_POLL;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>, cancelled: bool) -> Poll<Fruit> {
-        if cancelled {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>, orders: Orders) -> Poll<Fruit> {
+        if orders.is_cancelled() {
             assert!(BY_POLL, "a cancelled future is polled");
             resume_unwind(Box::new(Interrupted));
         }

@@ -3,7 +3,7 @@
 use super::lab::{Bench, Lab, Value, ask, run};
 use crate::prim::real::{AtomicUsize, Ordering::Relaxed};
 use crate::task::{
-    Async, Body, Header, Host, PanicInfo, Ran, Runnable, TaskError, TaskHandle, TaskId, layout, spawn,
+    Async, Body, Header, Host, Orders, PanicInfo, Ran, Runnable, TaskError, TaskHandle, TaskId, layout, spawn,
 };
 use std::alloc::Layout;
 use std::any::Any;
@@ -190,7 +190,8 @@ impl Body for Stubborn {
     type Output = Value;
     const CANCELLED_BY_POLL: bool = true;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>, cancelled: bool) -> Poll<Value> {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>, orders: Orders) -> Poll<Value> {
+        let cancelled = orders.is_cancelled();
         let mut noted = self.noted.lock().unwrap();
         noted.push(cancelled);
         if noted.iter().filter(|cancelled| **cancelled).count() == 3 {

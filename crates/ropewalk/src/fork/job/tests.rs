@@ -34,7 +34,7 @@ unsafe impl Send for Stolen {}
 #[test]
 fn model_owner_and_thief_of_a_half_meet() {
     model(|| {
-        let origin = Origin { stack_size: 0, spawned_at: Location::caller() };
+        let origin = Origin { stack_size: 0, spawned_at: Location::caller(), strand: None };
         let shown = Shown { scene: AtomicPtr::new(null_mut()), is_over: Cell::new(false), origin };
         let stolen = Arc::new(Stolen { shown, outcome: UnsafeCell::new(0) });
         let thief = {

@@ -51,6 +51,15 @@ impl Job {
         (&job.runtime, job.kin.as_ref())
     }
 
+    /// To whom a job belongs, if it is in a group.
+    ///
+    /// # Safety
+    /// `task` is a job.
+    pub(crate) unsafe fn kin_of(task: &TaskRef) -> Option<&Kin> {
+        // SAFETY: passed on to the caller; the reference keeps it alive.
+        unsafe { task.extra::<Jobs>() }.job.kin.as_ref()
+    }
+
     pub(crate) const KIND: u8 = Jobs::KIND;
 
     /// What is observed of a job.

@@ -173,6 +173,14 @@ impl Depot {
 
     /// Every task that is not over. Tasks made meanwhile may be missed.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(TaskRef)) {
+        self.for_each_while(|task| {
+            visit(task);
+            true
+        });
+    }
+
+    /// The same, while `visit` says that it wants more.
+    pub(crate) fn for_each_while(&self, mut visit: impl FnMut(TaskRef) -> bool) {
         let pages: Vec<_> = self.stock.lock().shelves.iter().flat_map(|shelf| shelf.pages.clone()).collect();
         for page in pages {
             // SAFETY: M3: pages live as long as the pool.
@@ -181,8 +189,8 @@ impl Depot {
                 // SAFETY: M2: a carved slot's state word is an atomic.
                 unsafe {
                     let slot = page.byte_add(size_of::<Page>() + index * class * STEP).cast();
-                    if let Some(task) = TaskRef::find(slot) {
-                        visit(task);
+                    if TaskRef::find(slot).is_some_and(|task| !visit(task)) {
+                        return;
                     }
                 }
             }
@@ -191,7 +199,9 @@ impl Depot {
             // SAFETY: registered memory is not freed while the shard is locked.
             let found: Vec<_> =
                 shard.lock().iter().filter_map(|task| unsafe { TaskRef::find(*task) }).collect();
-            found.into_iter().for_each(&mut visit);
+            if !found.into_iter().all(&mut visit) {
+                return;
+            }
         }
     }
 

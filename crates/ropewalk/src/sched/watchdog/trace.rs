@@ -10,6 +10,7 @@
 use super::super::station::Station;
 use super::slate::Slate;
 use super::thread;
+use crate::dump::frames;
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -23,7 +24,7 @@ const PATIENCE: Duration = Duration::from_millis(20);
 static SLATE: Slate<FRAMES> = Slate::new();
 
 /// The addresses on the stack of the thread at `station`, innermost first; none if it does not say.
-pub(super) fn of(station: &Station) -> Vec<usize> {
+pub(crate) fn of(station: &Station) -> Vec<usize> {
     let Some(asked) = station.thread() else { return Vec::new() };
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -42,24 +43,8 @@ pub(super) fn of(station: &Station) -> Vec<usize> {
 
 /// The functions at these addresses, a line each, as far as they are the user's.
 pub(super) fn named(addresses: &[usize]) -> String {
-    let mut frames = Vec::new();
-    for address in addresses {
-        let mut is_ours = false;
-        backtrace::resolve(std::ptr::without_provenance_mut(*address), |symbol| {
-            let name = symbol.name().map_or_else(|| "?".to_owned(), |name| format!("{name:#}"));
-            let path = name.trim_start_matches('<');
-            is_ours |= path.starts_with("ropewalk::sched::") || path.starts_with("ropewalk_core::task::");
-            let place = symbol.filename().zip(symbol.lineno());
-            let place = place.map_or(String::new(), |(file, line)| format!(" at {}:{line}", file.display()));
-            frames.push(format!("\n    {name}{place}"));
-        });
-        if is_ours {
-            frames.pop(); // who polls it is of no interest, nor what comes before
-            break;
-        }
-    }
-    frames.truncate(SHOWN);
-    frames.concat()
+    let frames = frames::of_task(addresses.iter().flat_map(|address| frames::at(*address)).collect());
+    frames.iter().take(SHOWN).map(|frame| format!("\n    {frame}")).collect()
 }
 
 /// Whether SIGURG is ours: nobody else may have wanted it.

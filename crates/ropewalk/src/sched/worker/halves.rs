@@ -32,7 +32,9 @@ impl Worker {
         // SAFETY: the current task is alive while it runs.
         let spawned_at =
             current.map_or(Location::caller(), |task| unsafe { Header::reference(task) }.spawned_at());
-        Origin { stack_size: seat.stack_size(), spawned_at }
+        // SAFETY: as above.
+        let strand = current.map(|task| unsafe { Header::id(task) });
+        Origin { stack_size: seat.stack_size(), spawned_at, strand }
     }
 
     /// How many other workers have nothing to do.

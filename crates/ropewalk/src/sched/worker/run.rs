@@ -151,7 +151,7 @@ impl Worker {
         let from = observation.map(|_| config.clock.now());
         let timed = self.begin_timing();
         if let (Some(observation), Some(from)) = (observation, from) {
-            observation.reasons.begin(from);
+            observation.reasons.begin(from, watched.is_asked());
         }
         let ran = task.run_with(&self.frame.yielded);
         timed.into_iter().for_each(|from| self.end_timing(from));

@@ -21,7 +21,8 @@ fn reported() {
             assert_eq!(reports.len(), KINDS.len(), "{text}");
             for report in reports {
                 assert!(report.contains("misuse/panics.rs:"), "where it was spawned: {report}");
-                assert!(report.contains("task "), "which one: {report}");
+                let noun = if what == "strand" { "detached strand " } else { "detached task " };
+                assert!(report.contains(noun), "which one: {report}");
                 let message = format!("{ON_PURPOSE}: {what}");
                 assert!(what == "not text" || report.ends_with(&message), "the message: {report}");
                 assert_eq!(report.contains("\"a name\""), what == "named", "its name: {report}");

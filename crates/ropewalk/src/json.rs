@@ -1,9 +1,11 @@
-//! JSON as text: a value and how it is written.
+//! JSON as text: a value and how it is written. Not part of the public interface: the `ropewalk` command uses it, too.
+
+#![allow(missing_docs)]
 
 use std::fmt;
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Json {
+pub enum Json {
     Null,
     Bool(bool),
     Whole(u64),
@@ -15,15 +17,15 @@ pub(crate) enum Json {
 }
 
 impl Json {
-    pub(crate) fn map<K: Into<String>>(entries: impl IntoIterator<Item = (K, Json)>) -> Self {
+    pub fn map<K: Into<String>>(entries: impl IntoIterator<Item = (K, Json)>) -> Self {
         Self::Map(entries.into_iter().map(|(key, value)| (key.into(), value)).collect())
     }
 
-    pub(crate) fn list(items: impl IntoIterator<Item = Json>) -> Self {
+    pub fn list(items: impl IntoIterator<Item = Json>) -> Self {
         Self::List(items.into_iter().collect())
     }
 
-    pub(crate) fn text(text: impl Into<String>) -> Self {
+    pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 }
