@@ -2,6 +2,8 @@
 //! the README. `tests/book.rs` proves that no chapter is missing here, and that links lead somewhere.
 //!
 //! To read it, open `src/introduction.md`, or build pages with `mdbook build docs`.
+// What a reader copies compiles without a warning. (And nothing that rustdoc would allow in snippets is allowed.)
+#![doc(test(attr(deny(warnings))))]
 
 /// Each chapter as the documentation of a module, which is there when snippets are run and never otherwise.
 macro_rules! chapters {
