@@ -66,6 +66,20 @@ fn chapters_say_what_they_are_for_and_where_to_look_next() {
     }
 }
 
+/// Who measures again changes both, or this fails.
+#[test]
+fn the_readme_shows_rows_as_they_were_measured() {
+    let read = |path: PathBuf| fs::read_to_string(path).unwrap();
+    let (readme, measured) = (read(root().join("README.md")), read(book().join("measured.md")));
+    let rows: BTreeSet<_> = measured.lines().collect();
+    // A row of figures has ten columns; the header is one, too.
+    let shown: Vec<_> = readme.lines().filter(|line| line.matches('|').count() == 11).collect();
+    assert!(shown.len() > 10, "{} rows are few: were they found?", shown.len());
+    for row in shown {
+        assert!(rows.contains(row), "not in measured.md: {row}");
+    }
+}
+
 #[test]
 fn every_link_leads_somewhere() {
     let of_the_book = chapters().into_iter().chain(["SUMMARY.md".to_owned()]).map(|name| book().join(name));
@@ -171,7 +185,8 @@ impl Page {
     fn broken(&self, path: &Path) -> Vec<String> {
         let relative = self.links.iter().filter(|link| !link.contains("://") && !link.starts_with("mailto:"));
         let broken = relative.filter(|link| {
-            let (file, anchor) = link.split_once('#').map_or((link.as_str(), None), |(file, anchor)| (file, Some(anchor)));
+            let (file, anchor) =
+                link.split_once('#').map_or((link.as_str(), None), |(file, anchor)| (file, Some(anchor)));
             let target = normal(&path.parent().expect("it is in a folder").join(file));
             match anchor {
                 None => !target.exists(),
