@@ -50,6 +50,16 @@ impl fmt::Display for DumpedPool {
 }
 
 impl Dump {
+    /// What a task of it waits for, as it reads after "for", and for how long; if it does, and it is known.
+    #[cfg(all(unix, feature = "console"))]
+    pub(crate) fn waits(&self) -> impl Fn(&DumpedTask) -> Option<(String, std::time::Duration)> {
+        let tree = Tree::of(self);
+        move |task| {
+            let blocked = task.info.observed.as_ref()?.blocked?;
+            Some((tree.what(&blocked, task), blocked.since))
+        }
+    }
+
     /// What the reader should know of what is not there.
     fn write_notes(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut note = |text: fmt::Arguments<'_>| writeln!(f, "note: {text}");
