@@ -74,7 +74,9 @@ fn the_page_and_its_parts() {
 fn the_state_is_that_of_the_runtime() {
     let runtime = runtime(2);
     let (never, wait) = ropewalk::channel::oneshot::channel::<()>();
-    let waiter = task::Builder::new().name("patient").spawn_on(&runtime.handle(), async { wait.await.unwrap_err(); });
+    let waiter = task::Builder::new().name("patient").spawn_on(&runtime.handle(), async {
+        wait.await.unwrap_err();
+    });
     let console = serve(&runtime);
     let state = loop {
         let state = ask(&console, "/api/state").json();
