@@ -60,7 +60,7 @@ usage: ropewalk serve SERVICE [--listen ADDRESS] [--drain SECONDS]
                     127.0.0.1; port 0 takes a free one (127.0.0.1:{PORT})
   --drain SECONDS   how long open connections may go on ({DRAIN})
   --console ADDRESS a page that shows what goes on inside, on loopback only:
-                    for a browser, or for `ropewalk top`; port 0 takes a free one
+                    for a browser, or `ropewalk top`; port 0 takes a free one
   --json            a line of JSON when it listens, and one when it has ended
   --help            this text
 
