@@ -75,6 +75,13 @@ impl Dump {
                 "times and reasons are known of tasks with a name, or with Builder::observe(true)"
             ))?;
         }
+        let waits_for_lock = |task: &DumpedTask| {
+            let blocked = task.info.observed.as_ref().and_then(|observed| observed.blocked);
+            blocked.is_some_and(|blocked| super::is_lock(blocked.reason))
+        };
+        if cfg!(not(feature = "deadlock_detection")) && self.tasks.iter().any(waits_for_lock) {
+            note(format_args!("who holds a lock is known with the feature `deadlock_detection`"))?;
+        }
         let is_missing = |task: &DumpedTask| matches!(task.backtrace, Backtrace::Missing(super::traces::OFF));
         if self.tasks.iter().any(is_missing) {
             note(format_args!("where strands wait is shown with the feature `backtraces`, on Linux"))?;
