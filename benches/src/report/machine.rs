@@ -3,17 +3,17 @@
 use crate::http_hello::wrk_version;
 use crate::quiet::{Quiet, cores};
 use crate::{alloc, go, java};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fs::read_to_string;
 
 /// The machine and the build, for the head of the report.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Machine {
     pub cpu: String,
     pub cores: usize,
     pub memory_gib: u64,
     pub kernel: String,
-    pub allocator: &'static str,
+    pub allocator: String,
     pub versions: Vec<String>,
     pub quiet: Quiet,
 }
@@ -25,7 +25,7 @@ impl Machine {
             cores: cores(),
             memory_gib: memory_gib(),
             kernel: read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().into(),
-            allocator: alloc::NAME,
+            allocator: alloc::NAME.into(),
             versions: versions(),
             quiet,
         }
