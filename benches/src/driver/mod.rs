@@ -170,25 +170,27 @@ fn measure_round(run: &Run, round: usize, units: &[Unit], samples: &mut Samples,
     }
     for at in order {
         waiter.progress.begin(at, units[at].label());
-        measure_unit(run, &units[at], samples, waiter);
+        if measure_unit(run, &units[at], samples, waiter) {
+            samples.made += 1;
+            waiter.progress.end();
+        }
         if waiter.stop.asked() {
             return;
         }
-        samples.made += 1;
-        waiter.progress.end();
     }
     let took = start.elapsed().as_secs_f64();
     waiter.progress.detail(&format!("round {}/{} took {took:.0} s", round + 1, run.rounds));
 }
 
-/// What comes back from a measurement that was stopped says nothing.
-fn measure_unit(run: &Run, unit: &Unit, samples: &mut Samples, waiter: &mut Waiter<'_>) {
+/// Whether it came to an end. What comes back from a measurement that was stopped says nothing.
+fn measure_unit(run: &Run, unit: &Unit, samples: &mut Samples, waiter: &mut Waiter<'_>) -> bool {
     match unit {
         Unit::Alone(problem, peer) => {
             let result = measure_in_quiet(problem, *peer, run.speed, &mut samples.quiet, waiter);
-            if result.is_ok() || !waiter.stop.asked() {
-                samples.add(problem, *peer, result, waiter.progress);
+            if result.is_err() && waiter.stop.asked() {
+                return false;
             }
+            samples.add(problem, *peer, result, waiter.progress);
         }
         Unit::Side(problem, peers) => match waiter.measure_side(problem, peers, run.speed) {
             Ok(outcome) => {
@@ -202,7 +204,7 @@ fn measure_unit(run: &Run, unit: &Unit, samples: &mut Samples, waiter: &mut Wait
                     }
                 }
             }
-            Err(_) if waiter.stop.asked() => {}
+            Err(_) if waiter.stop.asked() => return false,
             Err(reason) => {
                 let reason = format!("{}: {reason}", problem.name);
                 waiter.progress.say(&format!("{} FAILED: {reason}", waiter.progress.place()));
@@ -210,6 +212,7 @@ fn measure_unit(run: &Run, unit: &Unit, samples: &mut Samples, waiter: &mut Wait
             }
         },
     }
+    true
 }
 
 impl Samples {
