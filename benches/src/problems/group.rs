@@ -12,7 +12,7 @@ pub struct Group {
 
 pub const GROUPS: &[Group] = &[
     Group {
-        name: "Switching and spawning",
+        name: "Tasks",
         dirs: &[
             "yield_same",
             "yield_many",
@@ -26,7 +26,7 @@ pub const GROUPS: &[Group] = &[
     Group { name: "Memory", dirs: &["mem_task", "mem_base"] },
     Group { name: "Time", dirs: &["timer_churn", "timer_lateness"] },
     Group { name: "Sleeping and waking", dirs: &["idle_cpu", "wake_latency"] },
-    Group { name: "Blocking work and threads", dirs: &["blocking_round_trip", "blocking_10k", "matmul"] },
+    Group { name: "Blocking and threads", dirs: &["blocking_round_trip", "blocking_10k", "matmul"] },
     Group { name: "Messages and events", dirs: &["pingpong", "oneshot", "event_hop", "channel"] },
     Group { name: "Locks", dirs: &["mutex", "semaphore"] },
     Group { name: "Transactions", dirs: &["stm"] },

@@ -36,7 +36,7 @@ pub fn short(value: f64) -> String {
     let (value, suffix) = match value.abs() {
         large if large >= 1e9 => (value / 1e9, "G"),
         large if large >= 1e6 => (value / 1e6, "M"),
-        large if large >= 1e4 => (value / 1e3, "k"),
+        large if large >= 1e3 => (value / 1e3, "k"),
         _ => (value, ""),
     };
     // Marks are round; what is left behind the sixth digit comes from counting in binary.
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn marks_are_short() {
         let marks = [0.0, 0.1 + 0.2, 2.0, 10.0, 2500.0, 20_000.0, 1e6, 2.5e9].map(short);
-        assert_eq!(marks, ["0", "0.3", "2", "10", "2500", "20k", "1M", "2.5G"]);
+        assert_eq!(marks, ["0", "0.3", "2", "10", "2.5k", "20k", "1M", "2.5G"]);
     }
 
     #[test]

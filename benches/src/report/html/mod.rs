@@ -34,7 +34,7 @@ pub fn page(report: &Report) -> String {
     format!("<!DOCTYPE html>\n{}\n", el("html").attr("lang", "en").child(head).child(body).render())
 }
 
-/// The rows by chapter: those we know in their order, then those that only the file knows.
+/// The rows by chapter: those we know in their order, then those that only the file knows. The rows of a problem stand together.
 fn chapters(report: &Report) -> impl Iterator<Item = (usize, String, Vec<&Line>)> {
     let mut names: Vec<&str> = GROUPS.iter().map(|group| group.name).collect();
     for line in &report.rows {
@@ -60,17 +60,9 @@ fn contents(report: &Report) -> Element {
     el("nav").attr("aria-label", "Chapters").child(el("ol").children(chapters).children(last))
 }
 
-/// The rows of a problem stand together.
 fn chapter(at: usize, name: &str, lines: &[&Line]) -> Element {
-    let mut section =
-        el("section").class("chapter").attr("id", format!("chapter-{at}")).child(el("h2").text(name));
-    for problem in lines.chunk_by(|a, b| a.problem == b.problem) {
-        let about = problem.first().map_or("", |line| line.about.as_str());
-        section = section
-            .child(el("h3").text(words::capital(about)))
-            .child(el("div").class("rows").children(problem.iter().map(|line| row::row(line))));
-    }
-    section
+    let rows = el("div").class("rows").children(lines.iter().map(|line| row::row(line)));
+    el("section").attr("id", format!("chapter-{at}")).child(el("h2").text(name)).child(rows)
 }
 
 /// The pattern of the bars that are limits.

@@ -9,7 +9,7 @@ use crate::report::verdict::Against;
 use crate::report::{Line, Report};
 
 const WIDTH: f64 = 480.0;
-const LEFT: f64 = 150.0;
+const LEFT: f64 = 168.0;
 const RIGHT: f64 = 468.0;
 const TOP: f64 = 24.0;
 const BOTTOM: f64 = 22.0;
@@ -17,6 +17,22 @@ const BOTTOM: f64 = 22.0;
 const STACK: f64 = 6.5;
 /// Half of a line without a stack.
 const HALF: f64 = 11.0;
+
+/// A picture: against whom.
+struct Picture {
+    id: &'static str,
+    title: &'static str,
+    pick: fn(&Line) -> Option<Against>,
+}
+
+const PICTURES: [Picture; 2] = [
+    Picture { id: "over-best", title: "Against the best of all peers", pick: |line| line.verdict.best },
+    Picture {
+        id: "over-tokio",
+        title: "Against the better of tokio’s two runtimes",
+        pick: |line| line.verdict.tokio,
+    },
+];
 
 /// A row's mark.
 struct Mark<'a> {
@@ -28,45 +44,74 @@ struct Mark<'a> {
     level: i32,
 }
 
-/// Against whom `pick` says. Nothing, if no row can be compared.
-pub fn overview(
-    report: &Report,
-    id: &str,
-    title: &str,
-    pick: fn(&Line) -> Option<Against>,
-) -> Option<Element> {
-    let leads: Vec<(&Line, Against, f64)> = report
-        .rows
-        .iter()
-        .filter_map(|line| Some((line, pick(line)?, words::lead(line, pick(line))?)))
-        .collect();
-    leads.first()?;
-    let (ahead, behind) = leads.iter().fold((0.3f64, -0.3f64), |(ahead, behind), (_, _, lead)| {
-        (ahead.max(lead.log10()), behind.min(lead.log10()))
-    });
-    let (from, to) = (behind - 0.1, ahead + 0.1);
-    let x = |lead: f64| LEFT + (RIGHT - LEFT) * (lead.log10() - from) / (to - from);
-    let (mut lines, mut y) = (Vec::new(), TOP);
-    for group in GROUPS {
-        let of_group = leads.iter().filter(|(line, ..)| line.group == group.name);
-        let marks: Vec<Mark> = stacked(of_group.map(|&(line, whom, lead)| (line, whom, lead, x(lead))));
-        if !marks.is_empty() {
-            let height = marks.iter().map(|mark| mark.level.abs()).max().unwrap_or(0);
-            let half = HALF + STACK * f64::from(height);
-            lines.push(chapter(group.name, y + half, &marks));
-            y += 2.0 * half;
-        }
+/// Powers of ten, from left to right.
+#[derive(Clone, Copy)]
+struct Axis {
+    from: f64,
+    to: f64,
+}
+
+impl Axis {
+    fn x(self, lead: f64) -> f64 {
+        LEFT + (RIGHT - LEFT) * (lead.log10() - self.from) / (self.to - self.from)
     }
-    let even = x(1.0);
+}
+
+type Lead<'a> = (&'a Line, Against, f64);
+
+fn leads(report: &Report, pick: fn(&Line) -> Option<Against>) -> Vec<Lead<'_>> {
+    let rows = report.rows.iter();
+    rows.filter_map(|line| Some((line, pick(line)?, words::lead(line, pick(line))?))).collect()
+}
+
+/// Those in which something can be compared; they have the same axis and the same lines, so that one can look across.
+pub fn overviews(report: &Report) -> Vec<Element> {
+    let all = PICTURES.map(|picture| (leads(report, picture.pick), picture));
+    let powers = || all.iter().flat_map(|(leads, _)| leads).map(|(_, _, lead)| lead.log10());
+    let axis = Axis { from: powers().fold(-0.3, f64::min) - 0.1, to: powers().fold(0.3, f64::max) + 0.1 };
+    let height = |name: &str| {
+        let marks = all.iter().flat_map(|(leads, _)| of_chapter(leads, name, axis));
+        marks.map(|mark| mark.level.abs()).max()
+    };
+    let lines: Vec<(&str, f64)> = GROUPS
+        .iter()
+        .filter_map(|group| Some((group.name, HALF + STACK * f64::from(height(group.name)?))))
+        .collect();
+    let drawn = all.iter().filter(|(leads, _)| !leads.is_empty());
+    drawn
+        .map(|(leads, picture)| {
+            let chapters = lines.iter().map(|&(name, half)| (name, half, of_chapter(leads, name, axis)));
+            draw(picture, axis, leads, chapters)
+        })
+        .collect()
+}
+
+fn draw<'a>(
+    picture: &Picture,
+    axis: Axis,
+    leads: &[Lead<'_>],
+    chapters: impl Iterator<Item = (&'a str, f64, Vec<Mark<'a>>)>,
+) -> Element {
+    let (mut lines, mut y) = (Vec::new(), TOP);
+    for (name, half, marks) in chapters {
+        lines.push(chapter(name, y + half, &marks));
+        y += 2.0 * half;
+    }
+    let (id, even) = (picture.id, axis.x(1.0));
     let svg = frame(WIDTH, y + BOTTOM, id)
-        .child(el("title").attr("id", format!("{id}-title")).text(title))
-        .child(el("desc").attr("id", format!("{id}-desc")).text(describe(&leads)))
-        .children(axis(from, to, y, x))
+        .child(el("title").attr("id", format!("{id}-title")).text(picture.title))
+        .child(el("desc").attr("id", format!("{id}-desc")).text(describe(leads)))
+        .children(marks(axis, y))
         .child(stroke("even", (even, TOP - 4.0), (even, y)))
         .child(label("side", (even - 6.0, TOP - 9.0), "end", "← behind"))
         .child(label("side", (even + 6.0, TOP - 9.0), "start", "ahead →"))
         .children(lines);
-    Some(el("figure").class("overview").child(el("figcaption").text(title)).child(svg))
+    el("figure").class("overview").child(el("figcaption").text(picture.title)).child(svg)
+}
+
+fn of_chapter<'a>(leads: &[Lead<'a>], name: &str, axis: Axis) -> Vec<Mark<'a>> {
+    let of_chapter = leads.iter().filter(|(line, ..)| line.group == name);
+    stacked(of_chapter.map(|&(line, whom, lead)| (line, whom, lead, axis.x(lead))))
 }
 
 /// From left to right, each at the first level where it hides nobody.
@@ -83,16 +128,15 @@ fn stacked<'a>(marks: impl Iterator<Item = (&'a Line, Against, f64, f64)>) -> Ve
     placed
 }
 
-fn axis(from: f64, to: f64, floor: f64, x: impl Fn(f64) -> f64) -> Vec<Element> {
-    let wide = to - from > 2.2;
+fn marks(axis: Axis, floor: f64) -> Vec<Element> {
+    let Axis { from, to } = axis;
     let powers = (from.ceil() as i32 - 1)..=(to.floor() as i32);
-    let steps: &[f64] = if wide { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let steps: &[f64] = if to - from > 2.2 { &[1.0] } else { &[1.0, 2.0, 5.0] };
     let marks = powers.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
     let inside = marks.filter(|mark| (from..=to).contains(&mark.log10()));
     inside
         .flat_map(|mark| {
-            let x = x(mark);
-            let word = format!("{}×", short(mark));
+            let (x, word) = (axis.x(mark), format!("{}×", short(mark)));
             [stroke("grid", (x, TOP), (x, floor)), label("mark", (x, floor + 15.0), "middle", &word)]
         })
         .collect()
@@ -122,7 +166,7 @@ fn circle(x: f64, y: f64) -> Element {
     el("circle").attr("cx", px(x)).attr("cy", px(y)).attr("r", 3)
 }
 
-fn describe(leads: &[(&Line, Against, f64)]) -> String {
+fn describe(leads: &[Lead<'_>]) -> String {
     let ahead = leads.iter().filter(|(_, _, lead)| *lead >= 0.995).count();
     let mut sorted: Vec<f64> = leads.iter().map(|(_, _, lead)| *lead).collect();
     let middle = crate::meter::median(&mut sorted);

@@ -11,8 +11,8 @@ use crate::report::{Line, Report};
 
 /// Columns: names, bars, values.
 const WIDTH: f64 = 480.0;
-const LEFT: f64 = 126.0;
-const RIGHT: f64 = 410.0;
+const LEFT: f64 = 140.0;
+const RIGHT: f64 = 412.0;
 /// Lines: the word on the target, one for each peer, the axis.
 const TOP: f64 = 18.0;
 const PITCH: f64 = 21.0;
@@ -104,8 +104,8 @@ fn bar(line: &Line, scale: Scale, middle: f64, peer: Peer, figure: &Figure) -> E
         .child(label("name", (LEFT - 7.0, middle + 4.0), "end", peer.name()))
         .child(body)
         .children(whisker(scale, middle, figure))
-        .children(dots(scale, middle, figure))
         .child(stroke("median", (end, middle - 7.0), (end, middle + 7.0)))
+        .children(dots(scale, middle, figure))
         .child(label("value", (WIDTH - 2.0, middle + 4.0), "end", &readable(figure.median)))
 }
 
@@ -118,20 +118,20 @@ fn kind(line: &Line, peer: Peer) -> &'static str {
     }
 }
 
-/// From the least to the greatest value.
+/// From the least to the greatest value. Where the dots are too fine to show them, it has ends.
 fn whisker(scale: Scale, middle: f64, figure: &Figure) -> Vec<Element> {
     let (from, to) = (x(scale, figure.min), x(scale, figure.max));
-    if to - from < 0.5 {
-        return Vec::new();
+    let mut whisker = vec![stroke("whisker", (from, middle), (to, middle))];
+    if figure.samples.len() > MANY {
+        whisker.extend([from, to].map(|x| stroke("whisker", (x, middle - 3.5), (x, middle + 3.5))));
     }
-    let cap = |x| stroke("whisker", (x, middle - 3.5), (x, middle + 3.5));
-    vec![stroke("whisker", (from, middle), (to, middle)), cap(from), cap(to)]
+    whisker
 }
 
 /// Single values, a little above and below the middle, so that equal ones are seen.
 fn dots(scale: Scale, middle: f64, figure: &Figure) -> impl Iterator<Item = Element> {
     let many = figure.samples.len() > MANY;
-    let (radius, apart, class) = if many { (1.3, 3.2, "dot many") } else { (1.9, 2.2, "dot") };
+    let (radius, apart, class) = if many { (1.2, 3.4, "dot many") } else { (2.1, 2.6, "dot") };
     let finite = figure.samples.iter().filter(|sample| sample.is_finite()).enumerate();
     finite.map(move |(at, &sample)| {
         let offset = [0.0, 1.0, -1.0, 0.5, -0.5][at % 5] * apart;

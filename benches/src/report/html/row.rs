@@ -14,12 +14,12 @@ pub fn row(line: &Line) -> Element {
         .attr("id", words::id(&line.row))
         .child(caption(line))
         .child(plot::plot(line))
-        .child(note(line))
+        .children(note(line))
         .child(table(line))
 }
 
 fn caption(line: &Line) -> Element {
-    let name = el("h4").child(el("code").text(&line.row));
+    let name = el("h3").child(el("code").text(&line.row));
     let scale = if plot::scale(line).is_log() { ", logarithmic scale" } else { "" };
     let unit = format!("{}, {}{scale}", words::capital(words::unit(&line.unit)), words::better(line.better));
     let mut caption = el("figcaption").child(name);
@@ -37,7 +37,8 @@ fn caption(line: &Line) -> Element {
     if let Some(Finding::No) = line.verdict.floor_held {
         caption = caption.child(badge("no", "✗", "behind tokio or smol"));
     }
-    caption.child(el("p").class("unit").text(unit))
+    let about = el("p").class("about").text(words::capital(&line.about));
+    caption.child(about).child(el("p").class("unit").text(unit))
 }
 
 fn badge(class: &str, sign: &str, word: &str) -> Element {
@@ -45,7 +46,7 @@ fn badge(class: &str, sign: &str, word: &str) -> Element {
 }
 
 /// Who is ahead, and where the target comes from.
-fn note(line: &Line) -> Element {
+fn note(line: &Line) -> Option<Element> {
     let verdict = &line.verdict;
     let lead = |against: Option<crate::report::verdict::Against>| {
         let whom = against?;
@@ -67,7 +68,7 @@ fn note(line: &Line) -> Element {
     if verdict.goal.is_some_and(|goal| goal.stretch.is_some()) {
         text += " Dotted: the stretch target.";
     }
-    el("p").class("note").text(text.trim())
+    (!text.is_empty()).then(|| el("p").class("note").text(text.trim()))
 }
 
 const HEADS: [(&str, &str); 6] = [

@@ -1,7 +1,7 @@
 //! The head of the page: what came of it, on what it was measured, how, and how far it can be trusted.
 
 use super::markup::{Element, el};
-use super::overview::overview;
+use super::overview::overviews;
 use super::row::{data, scrolling};
 use super::{plot, words};
 use crate::report::date::utc;
@@ -32,23 +32,18 @@ pub fn head(report: &Report) -> Element {
 }
 
 pub fn summary(report: &Report) -> Element {
-    let best = "Against the best of all peers";
-    let tokio = "Against the better of tokio’s two runtimes";
-    let pictures = [
-        overview(report, "over-best", best, |line| line.verdict.best),
-        overview(report, "over-tokio", tokio, |line| line.verdict.tokio),
-    ];
+    let pictures = overviews(report);
     let mut section = el("section")
         .attr("id", "summary")
         .child(el("h2").text("Summary"))
         .child(el("dl").class("tiles").children(tiles(report)));
-    if pictures.iter().any(Option::is_some) {
+    if !pictures.is_empty() {
         section = section
             .child(el("p").text(
                 "Each mark is a row: a disc where Ropewalk is as good or ahead, a diamond where it is behind. The axis counts \
                  how many times better, and is logarithmic.",
             ))
-            .child(el("div").class("pair").children(pictures.into_iter().flatten()));
+            .child(el("div").class("pair").children(pictures));
     }
     section
 }
@@ -62,7 +57,7 @@ fn tiles(report: &Report) -> Vec<Element> {
         tiles.push(tile("Not behind tokio, smol", &of(floors.yes, floors), &close(floors)));
     }
     let peers = plot::peers(report).len();
-    tiles.push(tile("Rows", &report.rows.len().to_string(), &format!("of {peers} peers and forms")));
+    tiles.push(tile("Rows", &report.rows.len().to_string(), &format!("by {peers} peers and forms")));
     let quiet = &report.machine.quiet;
     let noise = report.noise().map_or_else(|| "–".into(), percent);
     tiles.push(tile("Noise", &noise, "half of all figures vary less between rounds"));
