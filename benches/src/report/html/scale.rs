@@ -3,8 +3,8 @@
 /// Values that differ by more than this are shown on a logarithmic scale.
 const WIDE: f64 = 30.0;
 
-/// About so many marks on a linear axis.
-const MARKS: f64 = 4.0;
+/// At most so many steps on a linear axis.
+const STEPS: f64 = 6.0;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
@@ -45,10 +45,10 @@ impl Scale {
     pub fn marks(self) -> Vec<f64> {
         match self {
             Self::Linear { end } => {
-                let rough = end / MARKS;
-                let power = 10f64.powf(rough.log10().floor());
-                let step = [1.0, 2.0, 5.0, 10.0].map(|by| by * power).into_iter().find(|step| *step >= rough);
-                let step = step.unwrap_or(rough);
+                let least = end / STEPS;
+                let power = 10f64.powf(least.log10().floor());
+                let step = [1.0, 2.0, 5.0, 10.0].map(|by| by * power).into_iter().find(|step| *step >= least);
+                let step = step.unwrap_or(least);
                 (0..).map(|at| f64::from(at) * step).take_while(|mark| *mark <= end).collect()
             }
             Self::Log { start, end } => {
@@ -95,7 +95,8 @@ mod tests {
     #[test]
     fn marks_are_round() {
         assert_eq!(Scale::Linear { end: 312.0 }.marks(), [0.0, 100.0, 200.0, 300.0]);
-        assert_eq!(Scale::Linear { end: 1.0 }.marks(), [0.0, 0.5, 1.0]);
+        assert_eq!(Scale::Linear { end: 9.3 }.marks(), [0.0, 2.0, 4.0, 6.0, 8.0]);
+        assert_eq!(Scale::Linear { end: 1.0 }.marks().len(), 6);
         let log = Scale::Log { start: 10.0, end: 40_000.0 }.marks();
         assert_eq!(log.iter().map(|mark| mark.round()).collect::<Vec<_>>(), [10.0, 100.0, 1000.0, 10_000.0]);
         assert!(Scale::Log { start: 1.0, end: 1e12 }.marks().len() <= 7);

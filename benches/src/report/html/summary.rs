@@ -92,8 +92,8 @@ pub fn method(report: &Report) -> Element {
         fact(
             "Measurements",
             format!(
-                "{} of {} planned; {} were disturbed by others, {} were taken again",
-                report.made, report.planned, quiet.disturbed, quiet.repeated
+                "{} of {} planned; {} of {} spells were disturbed by others, {} were taken again",
+                report.made, report.planned, quiet.disturbed, quiet.all, quiet.repeated
             ),
         ),
     ];
