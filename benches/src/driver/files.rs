@@ -6,7 +6,10 @@ use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-fn asked(run: &Run) -> [(&Option<PathBuf>, fn(&Report) -> String); 3] {
+/// A file, and what goes into it.
+type Asked<'a> = (&'a Option<PathBuf>, fn(&Report) -> String);
+
+fn asked(run: &Run) -> [Asked<'_>; 3] {
     [(&run.json, Report::json), (&run.markdown, markdown), (&run.html, html::page)]
 }
 
