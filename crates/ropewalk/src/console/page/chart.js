@@ -2,10 +2,10 @@
 
 import { h, s, setAttribute, setText } from './dom.js';
 import { WINDOW } from './history.js';
-import { niceAbove, short } from './text.js';
+import { niceAbove, short, tick } from './text.js';
 
 const HEIGHT = 104;
-const [LEFT, RIGHT, TOP, BOTTOM] = [34, 8, 8, 18];
+const [LEFT, RIGHT, TOP, BOTTOM] = [36, 8, 8, 18];
 /** Between two samples that are further apart nothing is drawn. */
 const GAP = 12_000;
 
@@ -75,9 +75,10 @@ export class Chart {
       for (const [name, value] of [['x1', LEFT], ['x2', width - RIGHT], ['y1', at], ['y2', at]]) setAttribute(line, name, value);
       setAttribute(label, 'x', LEFT - 5);
       setAttribute(label, 'y', at + 3.5);
-      setText(label, short((top * index) / 2));
+      setText(label, tick((top * index) / 2));
     });
     times.forEach((label, index) => {
+      label.style.display = index === 1 && width < 200 ? 'none' : '';
       setAttribute(label, 'x', LEFT + ((width - LEFT - RIGHT) * index) / 2);
       setAttribute(label, 'y', HEIGHT - 4);
     });

@@ -2,10 +2,10 @@
 
 import { onResize } from './chart.js';
 import { h, s, setAttribute, setText } from './dom.js';
-import { count, nanos, short } from './text.js';
+import { count, nanos, short, tick } from './text.js';
 
 const HEIGHT = 150;
-const [LEFT, RIGHT, TOP, BOTTOM] = [34, 14, 20, 18];
+const [LEFT, RIGHT, TOP, BOTTOM] = [36, 22, 20, 18];
 const MARKS = [['p50', 'p50_ns'], ['p99', 'p99_ns'], ['p99.9', 'p999_ns'], ['max', 'max_ns']];
 /** What has no end is drawn as if it ended here. */
 const LONGEST = 2 ** 37;
@@ -76,7 +76,7 @@ export class HistogramView {
     for (let power = 0; 10 ** power <= ceiling; power += step) {
       const at = y(10 ** power);
       lines.push(s('line', { class: 'grid', x1: LEFT, x2: width - RIGHT, y1: at, y2: at }),
-        s('text', { class: 'tick', x: LEFT - 5, y: at + 3.5, 'text-anchor': 'end' }, short(10 ** power)));
+        s('text', { class: 'tick', x: LEFT - 5, y: at + 3.5, 'text-anchor': 'end' }, tick(10 ** power)));
     }
     const skip = Math.ceil((highs - lows) / ((width - LEFT - RIGHT) / 46));
     for (let power = lows; power <= highs; power += skip) {
@@ -92,7 +92,7 @@ export class HistogramView {
     // From right to left, so that names do not lie on each other.
     let limit = width - 2;
     const named = [...MARKS].reverse().flatMap(([label, name]) => {
-      const [at, half] = [x(shown[name]), label.length * 3.2];
+      const [at, half] = [x(shown[name]), label.length * 3.1];
       const middle = Math.min(at, limit - half);
       limit = middle - half - 5;
       return [s('path', { class: 'mark', d: `M${at.toFixed(1)} ${base}V${TOP}L${middle.toFixed(1)} ${TOP - 6}` }),

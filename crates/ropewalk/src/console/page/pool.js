@@ -13,6 +13,7 @@ const GAUGES = [
   ['injected', 'tasks in the queue that all workers share', (pool) => pool.injected],
   ['timers', 'timers that are pending', (pool) => pool.timers],
   ['workers', 'workers that take work', (pool) => pool.active],
+  ['busy', 'workers that run tasks, or look for some', (pool) => pool.workers.filter((worker) => worker.state === 'busy').length],
   ['sleeping', 'workers that are asleep and would be woken for work', (pool) => pool.sleeping],
   ['searching', 'workers that are looking for work now', (pool) => pool.searching],
   ['stand-ins', 'workers that are there because others are stuck in a poll', (pool) => pool.stand_ins],
@@ -40,7 +41,7 @@ export class PoolView {
     this.#charts = [
       new Chart('Polls', 'polls', '/s'),
       new Chart('Wake-ups', 'wakes', '/s'),
-      new Chart('Queue depth', 'depth', ''),
+      new Chart('Queued', 'depth', ''),
       new Chart('Alive', 'alive', ''),
     ];
     this.#workers = new Workers(name);
@@ -115,7 +116,7 @@ export class Pools {
   update(state, history) {
     for (const pool of state.pools) {
       if (!this.#views.has(pool.name)) {
-        const view = new PoolView(pool.name, this.#views.size < 2, this.onTask);
+        const view = new PoolView(pool.name, this.#views.size < 1, this.onTask);
         this.#views.set(pool.name, view);
         this.element.append(view.element);
       }

@@ -14,7 +14,7 @@ export class Process {
         this.#values.set(`${key}.${name}`, value);
         return h('div', { title: about }, h('dt', {}, label), value);
       }));
-      this.#cards[key] = h('section', { class: 'panel card', 'aria-label': title }, h('h2', {}, title), list, ...more);
+      this.#cards[key] = h('section', { class: 'panel card', 'aria-label': title }, h('h2', {}, title), ...more, list);
       return this.#cards[key];
     };
     this.why = h('p', { class: 'why' });

@@ -40,6 +40,9 @@ export function bytes(number) {
 
 export const plural = (number, one) => `${count(number)} ${one}${number === 1 ? '' : 's'}`;
 
+/** As `short`, for the ends of axes: without zeros that say nothing. */
+export const tick = (number) => short(number).replace(/(\.\d*?)0+(?=[kMGT]$)/, '$1').replace(/\.(?=[kMGT]$)/, '');
+
 /** The smallest of 1, 2, 5, 10, 20 ... that is not below. */
 export function niceAbove(number) {
   const base = 10 ** Math.floor(Math.log10(Math.max(number, 1)));

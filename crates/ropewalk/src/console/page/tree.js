@@ -61,6 +61,7 @@ export class Tree {
   #active = null;
   #wanted = '';
   #height = 26;
+  #highest = 0;
   #body = h('div', { role: 'rowgroup', class: 'body' });
   #heads = new Map();
   #nothing = h('p', { class: 'nothing', hidden: true });
@@ -128,7 +129,7 @@ export class Tree {
   #settle({ index, active, key }) {
     const hadFocus = this.#body.contains(document.activeElement);
     const now = key ? this.#indexOf(key) : -1;
-    this.#body.style.height = `${this.rows.all.length * this.#height}px`;
+    this.#resize();
     if (now >= 0 && now !== index) this.#grid.scrollTop += (now - index) * this.#height;
     // Whoever ended is followed by the one that stands there now.
     if (this.#indexOf(this.#active) < 0) {
@@ -144,8 +145,15 @@ export class Tree {
 
   #measure() {
     this.#height = parseFloat(getComputedStyle(this.#grid).getPropertyValue('--row')) || 26;
-    this.#body.style.height = `${this.rows.all.length * this.#height}px`;
+    this.#resize();
     this.#draw();
+  }
+
+  /** The page below never moves up by itself: the tree gets higher as it needs to, not lower. */
+  #resize() {
+    const height = this.rows.all.length * this.#height;
+    this.#body.style.height = `${height}px`;
+    if (height > this.#highest) this.#grid.style.setProperty('--body', `${(this.#highest = height)}px`);
   }
 
   #draw(hadFocus = this.#body.contains(document.activeElement)) {
@@ -199,7 +207,7 @@ export class Tree {
     const at = this.#indexOf(row.key) * this.#height;
     const head = this.#grid.firstChild.offsetHeight;
     const bottom = this.#grid.scrollTop + this.#grid.clientHeight - head;
-    this.#body.style.height = `${this.rows.all.length * this.#height}px`;
+    this.#resize();
     if (at < this.#grid.scrollTop) this.#grid.scrollTop = at;
     else if (at + this.#height > bottom) this.#grid.scrollTop = at + this.#height - (bottom - this.#grid.scrollTop);
     this.#active = row.key;
