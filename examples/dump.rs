@@ -1,7 +1,7 @@
 //! See what everybody waits for: a picture of all that is alive, for people and for programs.
 //!
 //! With `kill` as an argument it waits, and writes one to standard error for each SIGUSR1 that it gets. Built with
-//! `--features ropewalk/backtraces`, it also shows in which function each strand waits.
+//! `--features ropewalk/backtraces,ropewalk/deadlock_detection`, it also shows in which function the strand waits, and who holds the lock.
 
 use ropewalk::sync::Mutex;
 use ropewalk::{DumpOptions, Runtime, TaskGroup, Wait, channel, strand, task};

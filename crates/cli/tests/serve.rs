@@ -21,6 +21,7 @@ struct Server {
     child: Child,
     said: BufReader<ChildStdout>,
     errors: BufReader<ChildStderr>,
+    welcome: String,
     address: SocketAddr,
 }
 
@@ -41,7 +42,7 @@ impl Server {
             Err(_) => line.split_once(" on ").and_then(|(_, rest)| rest.split(';').next()).map(str::to_owned),
         };
         let address = address.and_then(|address| address.parse().ok()).unwrap_or_else(|| panic!("{line:?}"));
-        Self { child, said, errors, address }
+        Self { child, said, errors, welcome: line, address }
     }
 
     /// A connection that was accepted.
@@ -85,6 +86,22 @@ fn echo(stream: &mut TcpStream, said: &[u8]) {
     stream.write_all(said).unwrap();
     stream.read_exact(&mut heard).unwrap();
     assert_eq!(heard, said);
+}
+
+/// The console shows the connections, while they are there.
+#[test]
+fn a_console_shows_the_connections() {
+    let server = Server::start(&["--console", "0", "--json"]);
+    let _open: Vec<_> = (0..3).map(|_| server.connect()).collect();
+    let welcome: Value = serde_json::from_str(&server.welcome).unwrap();
+    let url = welcome["console"].as_str().unwrap();
+    let address = url.strip_prefix("http://").and_then(|url| url.strip_suffix('/')).unwrap();
+    let mut console = TcpStream::connect(address).unwrap();
+    write!(console, "GET /api/state HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    console.read_to_string(&mut answer).unwrap();
+    let state: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+    assert_eq!((&state["pools"][0]["alive"], &state["io"]["registered"]), (&3.into(), &4.into()), "{state}");
 }
 
 #[test]

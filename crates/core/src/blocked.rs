@@ -3,8 +3,8 @@
 //! Like the [budget](crate::budget) it is a hook: a runtime that shows reasons installs one; without it, [`note`] is a
 //! load and a branch, and only on the way to `Pending`. An exhausted budget is no reason: it is not noted.
 //!
-//! Whom they wait for is told by the same means: who has a lock alone (a `Mutex`, an `RwLock` to write) says so when it takes it,
-//! and when it gives it back.
+//! Whom they wait for is told by the same means, with the feature `deadlock_detection`: who has a lock alone (a `Mutex`, an `RwLock`
+//! to write) says so when it takes it, and when it gives it back.
 
 use crate::hook::Hook;
 use core::fmt;
@@ -164,19 +164,34 @@ pub fn install_holds(hear: fn(usize, bool)) {
     HOLD.install(hear);
 }
 
+/// Whether anybody listens to [`took`] and [`gave_back`]: with the feature `deadlock_detection` only. To ask that each time a lock
+/// is taken and given back took 8 instructions, beside the 22 of a free `Mutex` (though no time that could be measured).
+#[inline(always)]
+fn hears_of_holds() -> bool {
+    crate::deadlock::IS_ON && HOLD.is_set()
+}
+
 /// What runs here has the lock at this address from now on, alone.
 #[inline(always)]
 pub(crate) fn took(what: usize) {
-    if let Some(hear) = HOLD.get() {
-        hear(what, true);
+    if hears_of_holds() {
+        tell_of_hold(what, true);
     }
 }
 
 /// What runs here is about to give that lock back; it may be another one that took it.
 #[inline(always)]
 pub(crate) fn gave_back(what: usize) {
+    if hears_of_holds() {
+        tell_of_hold(what, false);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn tell_of_hold(what: usize, taken: bool) {
     if let Some(hear) = HOLD.get() {
-        hear(what, false);
+        hear(what, taken);
     }
 }
 

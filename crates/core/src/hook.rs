@@ -28,6 +28,12 @@ impl<F: Copy> Hook<F> {
         }
     }
 
+    /// Whether there is a function. It orders nothing.
+    #[inline(always)]
+    pub(crate) fn is_set(&self) -> bool {
+        !self.function.load(Ordering::Relaxed).is_null()
+    }
+
     #[inline(always)]
     pub(crate) fn get(&self) -> Option<F> {
         let function = self.function.load(Ordering::Acquire);

@@ -17,7 +17,8 @@
 //! let text = runtime.dump().to_string();
 //! assert!(text.contains("\"waiter\" task"));
 //! assert!(text.contains("for a mutex"));
-//! assert!(text.contains("held by \"holder\" (task"));
+//! # #[cfg(feature = "deadlock_detection")]
+//! assert!(text.contains("held by \"holder\" (task")); // with the feature `deadlock_detection`
 //! # Ok::<(), ropewalk::RuntimeError>(())
 //! ```
 //!
@@ -32,7 +33,7 @@
 //! |---|---|
 //! | every task, strand and job | id, name, state, pool, spawn place, parent |
 //! | those with a name, and all in a runtime built with [`observe`](crate::Builder::observe) | age, polls, busy time, what they wait for and since when |
-//! | a `sync::Mutex`, and an `RwLock` that is held to write | who took it, if it was taken after something was first observed in this process |
+//! | a `sync::Mutex`, and an `RwLock` that is held to write (feature `deadlock_detection`) | who took it, if something was observed in this process before |
 //! | strands that have started (feature `backtraces`, Linux) | where they wait, function by function |
 //! | what runs on a worker (feature `backtraces`, Linux) | where its thread is, if it computes |
 //!
@@ -192,7 +193,7 @@ pub struct DumpedTask {
     pub depth: usize,
     /// Which of [`Dump::alike`] it is one of.
     pub alike: usize,
-    /// Who has what it waits for.
+    /// Who has the lock it waits for (feature `deadlock_detection`).
     pub held_by: Option<LockHolder>,
     /// Where it is.
     pub backtrace: Backtrace,
@@ -244,6 +245,11 @@ pub struct Alike {
     pub longest: Option<Duration>,
 }
 
+/// What is waited for has an owner.
+fn is_lock(reason: Reason) -> bool {
+    matches!(reason, Reason::Mutex | Reason::RwLockRead | Reason::RwLockWrite)
+}
+
 impl Dump {
     pub(crate) fn of(shared: &Shared, options: &DumpOptions) -> Self {
         let (at, from) = (SystemTime::now(), Instant::now());
@@ -271,7 +277,6 @@ impl Dump {
             self.tasks.iter().filter_map(|task| Some((task.info.id, task.info.name.clone()?))).collect();
         for task in &mut self.tasks {
             let blocked = task.info.observed.as_ref().and_then(|observed| observed.blocked);
-            let is_lock = |reason| matches!(reason, Reason::Mutex | Reason::RwLockRead | Reason::RwLockWrite);
             let lock = blocked.filter(|blocked| is_lock(blocked.reason)).map(|blocked| blocked.what);
             task.held_by = lock.and_then(Owner::of).map(|owner| match owner {
                 Owner::Task(id) => LockHolder { id: Some(id), name: names.get(&id).cloned() },

@@ -26,6 +26,8 @@ pub mod channel;
 pub mod choosing;
 #[cfg(all(unix, any(feature = "hyper", feature = "tokio-io")))]
 pub mod compat;
+#[cfg(all(unix, feature = "console"))]
+pub mod console;
 mod context;
 #[cfg(feature = "deadlock_detection")]
 pub mod deadlock;

@@ -180,6 +180,9 @@ where
 }
 
 /// Lets everything else that can run on this worker go first. Off a strand it waits as anything does.
+///
+/// # Panics
+/// In debug builds, with a guard of a [lock of threads](crate::thread::Mutex) held: who goes first might want that lock.
 #[inline(always)]
 pub fn yield_now() {
     // Not `with_seat`: its closure would be a frame to return from (`seat.rs`).
@@ -190,6 +193,7 @@ pub fn yield_now() {
         // SAFETY: the strand that runs here, and its worker, are alive while it runs.
         let (worker, seat) = unsafe { (worker.as_ref(), seat.as_ref()) };
         if seat.own.handlers.is_empty() {
+            seat.own.holds.refuse_to_wait();
             return seat.yield_now(worker);
         }
     }

@@ -54,8 +54,8 @@ impl Account {
         self.bytes.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// Says where it listens.
-    pub(super) fn welcome(&self) -> Result<Verdict, Failure> {
+    /// Says where it listens, and where its console is.
+    pub(super) fn welcome(&self, console: Option<String>) -> Result<Verdict, Failure> {
         let (service, address) = (self.service, self.address);
         match self.json {
             true => print(&format!(
@@ -64,9 +64,13 @@ impl Account {
                     ("command", Json::text("serve")),
                     ("service", Json::text(service)),
                     ("listening", Json::text(address.to_string())),
+                    ("console", console.map_or(Json::Null, Json::text)),
                 ])
             )),
-            false => print(&format!("{service} on {address}; ctrl-c ends it\n")),
+            false => {
+                let console = console.map(|url| format!("console at {url}\n")).unwrap_or_default();
+                print(&format!("{service} on {address}; ctrl-c ends it\n{console}"))
+            }
         }
     }
 

@@ -11,6 +11,7 @@ use crate::command::{Failure, Verdict};
 use account::{Account, Line};
 pub(crate) use options::help;
 use options::{Options, Service};
+use ropewalk::console::Console;
 use ropewalk::net::{TcpListener, TcpStream};
 use ropewalk::signal::unix::{Signal, SignalKind, signal};
 use ropewalk::sync::CancellationToken;
@@ -27,17 +28,22 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// `ropewalk serve`.
 pub(crate) fn run(args: &[String]) -> Result<Verdict, Failure> {
     let options = Options::parse(args)?;
-    let runtime = Runtime::new().map_err(|error| Failure::Trouble(error.to_string()))?;
-    runtime.block_on(serve(&options))
+    // Who looks wants to see what the tasks wait for.
+    let runtime = Runtime::builder().observe(options.console.is_some()).build();
+    let runtime = runtime.map_err(|error| Failure::Trouble(error.to_string()))?;
+    let serve_console = |address| Console::builder().address(address).serve(&runtime.handle());
+    let console = options.console.map(serve_console).transpose();
+    let console = console.map_err(|error| Failure::Trouble(error.to_string()))?;
+    runtime.block_on(serve(&options, console.as_ref()))
 }
 
-async fn serve(options: &Options) -> Result<Verdict, Failure> {
+async fn serve(options: &Options, console: Option<&Console>) -> Result<Verdict, Failure> {
     let mut stop = Stop::listen()?;
     let listener =
         TcpListener::bind(options.listen).await.map_err(|error| cannot_listen(options.listen, &error))?;
     let address = listener.local_addr().map_err(|error| Failure::Trouble(error.to_string()))?;
     let account = Arc::new(Account::new(options, address));
-    account.welcome()?;
+    account.welcome(console.map(Console::url))?;
     let line = Line::show(&account);
 
     let (mut connections, no_more) = (TaskGroup::new(), CancellationToken::new());

@@ -36,6 +36,8 @@ pub(crate) struct Options {
     pub(crate) listen: SocketAddr,
     /// How long open connections may go on after ctrl-c.
     pub(crate) drain: Duration,
+    /// Where to show what goes on inside.
+    pub(crate) console: Option<SocketAddr>,
     pub(crate) json: bool,
 }
 
@@ -43,7 +45,7 @@ const PORT: u16 = 7878;
 const DRAIN: u64 = 5;
 /// The longest drain: an hour.
 const LONGEST: f64 = 3600.0;
-const ACCEPTED: &str = "--listen ADDRESS, --drain SECONDS, --json, --help";
+const ACCEPTED: &str = "--listen ADDRESS, --drain SECONDS, --console ADDRESS, --json, --help";
 
 pub(crate) fn help() -> String {
     let mut text = format!(
@@ -51,11 +53,14 @@ pub(crate) fn help() -> String {
 nobody any more, lets open connections go on for a while, cancels what is left
 and says how many that were. A second ctrl-c cancels at once.
 
-usage: ropewalk serve SERVICE [--listen ADDRESS] [--drain SECONDS] [--json]
+usage: ropewalk serve SERVICE [--listen ADDRESS] [--drain SECONDS]
+                              [--console ADDRESS] [--json]
 
   --listen ADDRESS  where to listen: IP:PORT, or a port alone, which is on
                     127.0.0.1; port 0 takes a free one (127.0.0.1:{PORT})
   --drain SECONDS   how long open connections may go on ({DRAIN})
+  --console ADDRESS a page that shows what goes on inside, on loopback only:
+                    for a browser, or `ropewalk top`; port 0 takes a free one
   --json            a line of JSON when it listens, and one when it has ended
   --help            this text
 
@@ -73,8 +78,13 @@ impl Options {
     /// Understands the arguments, or says what is wrong with them and what is accepted.
     pub(crate) fn parse(args: &[String]) -> Result<Self, Failure> {
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
-        let mut options =
-            Self { service: Service::Echo, listen, drain: Duration::from_secs(DRAIN), json: false };
+        let mut options = Self {
+            service: Service::Echo,
+            listen,
+            drain: Duration::from_secs(DRAIN),
+            console: None,
+            json: false,
+        };
         let (mut service, mut args) = (None, args.iter());
         while let Some(arg) = args.next() {
             let (option, value) = match arg.split_once('=') {
@@ -83,7 +93,8 @@ impl Options {
             };
             let mut value_of = || value.or_else(|| args.next().map(String::as_str)).unwrap_or_default();
             match option {
-                "--listen" => options.listen = address(value_of())?,
+                "--listen" => options.listen = address(option, value_of())?,
+                "--console" => options.console = Some(address(option, value_of())?),
                 "--drain" => options.drain = seconds(value_of())?,
                 "--json" if value.is_none() => options.json = true,
                 "--json" => return Err(Failure::Usage(format!("--json takes no value; {arg:?} was given"))),
@@ -110,11 +121,11 @@ fn find(name: &str) -> Result<Service, Failure> {
     found.ok_or_else(|| Failure::Usage(format!("there is no service {name:?}; services: {}", known())))
 }
 
-fn address(text: &str) -> Result<SocketAddr, Failure> {
+fn address(option: &str, text: &str) -> Result<SocketAddr, Failure> {
     let port = text.parse().map(|port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port))).ok();
     port.or_else(|| text.parse().ok()).ok_or_else(|| {
         Failure::Usage(format!(
-            "--listen: {text:?} is no address; accepted: IP:PORT such as 127.0.0.1:{PORT} or [::1]:{PORT}, or a port \
+            "{option}: {text:?} is no address; accepted: IP:PORT such as 127.0.0.1:{PORT} or [::1]:{PORT}, or a port \
              from 0 to 65535"
         ))
     })

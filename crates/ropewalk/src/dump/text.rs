@@ -50,6 +50,16 @@ impl fmt::Display for DumpedPool {
 }
 
 impl Dump {
+    /// What a task of it waits for, as it reads after "for", and for how long; if it does, and it is known.
+    #[cfg(all(unix, feature = "console"))]
+    pub(crate) fn waits(&self) -> impl Fn(&DumpedTask) -> Option<(String, std::time::Duration)> {
+        let tree = Tree::of(self);
+        move |task| {
+            let blocked = task.info.observed.as_ref()?.blocked?;
+            Some((tree.what(&blocked, task), blocked.since))
+        }
+    }
+
     /// What the reader should know of what is not there.
     fn write_notes(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut note = |text: fmt::Arguments<'_>| writeln!(f, "note: {text}");
@@ -64,6 +74,13 @@ impl Dump {
             note(format_args!(
                 "times and reasons are known of tasks with a name, or with Builder::observe(true)"
             ))?;
+        }
+        let waits_for_lock = |task: &DumpedTask| {
+            let blocked = task.info.observed.as_ref().and_then(|observed| observed.blocked);
+            blocked.is_some_and(|blocked| super::is_lock(blocked.reason))
+        };
+        if cfg!(not(feature = "deadlock_detection")) && self.tasks.iter().any(waits_for_lock) {
+            note(format_args!("who holds a lock is known with the feature `deadlock_detection`"))?;
         }
         let is_missing = |task: &DumpedTask| matches!(task.backtrace, Backtrace::Missing(super::traces::OFF));
         if self.tasks.iter().any(is_missing) {

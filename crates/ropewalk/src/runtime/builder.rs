@@ -391,7 +391,11 @@ impl Builder {
         let mut config = self.config;
         check("queue_capacity", config.queue_capacity, 4..=65_536)?;
         if !config.queue_capacity.is_power_of_two() {
-            return Err(RuntimeError::setting("queue_capacity", config.queue_capacity, "a power of two"));
+            return Err(RuntimeError::setting(
+                "queue_capacity",
+                config.queue_capacity,
+                "a power of two from 4 to 65536",
+            ));
         }
         check("global_queue_interval", config.global_queue_interval as usize, 2..=65_536)?;
         check("thread_stack_size", config.thread_stack_size, SMALLEST_STACK..=1 << 40)?;

@@ -344,6 +344,19 @@ impl Handle {
         Metrics::of(&self.shared)
     }
 
+    /// Whether it goes down, or has.
+    #[cfg(all(unix, feature = "console"))]
+    pub(crate) fn has_ended(&self) -> bool {
+        use crate::sched::pool::Phase;
+        self.shared.pools().first().is_none_or(|pool| pool.phase() != Phase::Open)
+    }
+
+    /// Its settings.
+    #[cfg(all(unix, feature = "console"))]
+    pub(crate) fn config(&self) -> &Config {
+        &self.shared.config
+    }
+
     /// As [`Runtime::set_histograms`].
     pub fn set_histograms(&self, on: bool) {
         self.shared.pools().iter().for_each(|pool| pool.sample(on));

@@ -1,8 +1,8 @@
 //! Who has which lock alone: a `sync::Mutex`, or an `RwLock` to write.
 //!
 //! A lock does not know its owner, and cannot be asked by who looks from outside: it may be gone by then. So who takes one says so
-//! here, and says so again when it gives it back. Both cost a load and a branch in the lock, until something is observed in this
-//! process; from then on, a table.
+//! here, and says so again when it gives it back: with the feature `deadlock_detection`, and from when something is first observed in
+//! this process.
 
 use super::blocking::current_job;
 use crate::context;

@@ -4,14 +4,14 @@ use super::body::Run;
 use super::handle::Strand;
 use super::scene::Scene;
 use super::scope::Scope;
-use super::stranded::Stranded;
+use super::stranded::{Known, Stranded};
 use crate::context;
 use crate::fork::Loot;
 use crate::local;
 use crate::sched::host::{Order, Tasks, make};
 use crate::sched::pool::Pool;
 use crate::sched::worker::Worker;
-use crate::task::{observation, queue, tell_of_spawn};
+use crate::task::{queue, tell_of_spawn};
 use ropewalk_core::task::{Header, Runnable, TaskHandle};
 use std::panic::Location;
 use std::sync::Arc;
@@ -155,9 +155,9 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
-    let observed = pool.config.observe.then(|| observation(pool, None, None));
     let parent = worker.filter(|worker| worker.frame.strand.get().is_some());
-    let extra = Stranded::new(settings.name, observed, scene, parent.map(|worker| worker.index() as u16));
+    let known = Known::of(settings.name, pool);
+    let extra = Stranded::new(known, scene, parent.map(|worker| worker.index() as u16));
     let body = Run::new(local::carry(f), settings.stack_size);
     let order = Order { extra, spawned_at: settings.spawned_at, priority: 0 };
     // SAFETY: it is `Send` until it starts, and stays where it does; for what it borrows the caller answers.
@@ -182,8 +182,7 @@ pub(crate) unsafe fn strand_of_half(worker: &Worker, half: Loot) -> Runnable {
     let pool = &worker.pool;
     // SAFETY: the contract; the scene is there until this child has left it.
     let (scene, origin) = unsafe { half.meet() };
-    let observed = pool.config.observe.then(|| observation(pool, None, None));
-    let extra = Stranded::new(None, observed, Some(scene), None);
+    let extra = Stranded::new(Known::of(None, pool), Some(scene), None);
     let order = Order { extra, spawned_at: origin.spawned_at, priority: 0 };
     // SAFETY: passed on to the caller. Its function is called once, or not at all.
     let body = Run::new(move || unsafe { half.run() }, origin.stack_size);

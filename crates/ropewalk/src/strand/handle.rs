@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 ///
 /// On a strand, in a task's poll or on a thread it is [`join`](Self::join)ed; in `async` code it is awaited, and gives what
 /// [`try_join`](Self::try_join) does.
-#[must_use = "a strand that is not joined is cancelled when its scope ends"]
+#[must_use = "a strand that is not joined is cancelled when its scope ends, unless that waits for all (`join_all`)"]
 pub struct Strand<'scope, T> {
     task: TaskHandle<T>,
     /// `None`: it is nobody's child.

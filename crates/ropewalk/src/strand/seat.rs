@@ -289,6 +289,7 @@ impl Seat {
             else {
                 return;
             };
+            // First it is heard, then answered (`dump/traces.rs`, DT1).
             // SAFETY: the current task is alive while it runs.
             let id = unsafe {
                 Header::answer(task);

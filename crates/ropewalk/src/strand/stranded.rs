@@ -14,6 +14,8 @@
 
 use super::scene::{Scene, Tie};
 use crate::sched::host::{Extra, Observation};
+use crate::sched::pool::Pool;
+use crate::task::observation;
 use ropewalk_core::prim::real::{AtomicU32, Ordering::Relaxed};
 use ropewalk_core::task::{Ended, Header, PanicInfo, TaskId};
 use std::ptr::NonNull;
@@ -35,19 +37,27 @@ pub(crate) struct Stranded {
 }
 
 /// What is known of a strand with a name, and of those of an observed runtime.
-struct Known {
+pub(super) struct Known {
     name: Option<Box<str>>,
     observation: Option<Observation>,
 }
 
+impl Known {
+    /// Of a strand that is about to be made in `pool`, if there is anything.
+    #[inline(always)]
+    pub(super) fn of(name: Option<Box<str>>, pool: &Pool) -> Option<Box<Self>> {
+        (name.is_some() || pool.config.observe).then(|| Self::new(name, pool))
+    }
+
+    #[cold]
+    fn new(name: Option<Box<str>>, pool: &Pool) -> Box<Self> {
+        let observation = pool.config.observe.then(|| observation(pool, None, None));
+        Box::new(Self { name, observation })
+    }
+}
+
 impl Stranded {
-    pub(super) fn new(
-        name: Option<Box<str>>,
-        observation: Option<Observation>,
-        scene: Option<&Scene>,
-        parent_home: Option<u16>,
-    ) -> Self {
-        let known = (name.is_some() || observation.is_some()).then(|| Box::new(Known { name, observation }));
+    pub(super) fn new(known: Option<Box<Known>>, scene: Option<&Scene>, parent_home: Option<u16>) -> Self {
         let parent = scene.and_then(Scene::owner);
         Self { parent_home, home: AtomicU32::new(NOWHERE), known, parent, tie: Tie::new(scene) }
     }

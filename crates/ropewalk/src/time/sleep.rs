@@ -38,7 +38,7 @@ pub fn sleep_until(deadline: Instant) -> Sleep {
     Sleep { entry: Entry::at(deadline.0) }
 }
 
-/// The future of [`sleep`] and [`sleep_until`]: 56 bytes with all that the timer needs, and nothing beside it.
+/// The future of [`sleep`] and [`sleep_until`]: 64 bytes with all that the timer needs, and nothing beside it.
 ///
 /// It may be polled again after it is over, and is over then as well, until it is [`reset`](Self::reset).
 #[must_use = "a future does nothing unless it is polled"]

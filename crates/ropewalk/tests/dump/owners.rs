@@ -1,4 +1,5 @@
-//! Who holds the lock that somebody waits for.
+//! Who holds the lock that somebody waits for: with the feature `deadlock_detection`.
+#![cfg(feature = "deadlock_detection")]
 
 use crate::{kit, line_of, named, runtime, spawn_as};
 use ropewalk::sync::{Mutex, MutexGuard, OwnedMutexGuard, OwnedRwLockWriteGuard, RwLock, RwLockWriteGuard};

@@ -76,22 +76,36 @@ fn locks() {
         let _guard = mutex.lock().await;
         drop(mutex.lock().await);
     });
-    assert!(mutex.starts_with("a mutex at 0x") && mutex.contains(", held by \"subject\" (task "), "{mutex}");
+    let is_known = cfg!(feature = "deadlock_detection");
+    assert!(mutex.starts_with("a mutex at 0x"), "{mutex}");
+    assert_eq!(mutex.contains(", held by \"subject\" (task "), is_known, "{mutex}");
     let reads = waits_for(async {
         let lock = RwLock::new(());
         let _guard = lock.write().await;
         drop(lock.read().await);
     });
-    assert!(
-        reads.starts_with("an rwlock, to read at 0x") && reads.contains("held by \"subject\""),
-        "{reads}"
-    );
+    assert!(reads.starts_with("an rwlock, to read at 0x"), "{reads}");
+    assert_eq!(reads.contains(", held by \"subject\" (task "), is_known, "{reads}");
     let writes = waits_for(async {
         let lock = RwLock::new(());
         let _guard = lock.read().await;
         drop(lock.write().await);
     });
     assert!(writes.starts_with("an rwlock, to write at 0x") && !writes.contains("held by"), "{writes}");
+}
+
+#[test]
+fn without_the_feature_it_is_said_how_owners_are_known() {
+    let runtime = runtime();
+    let _task = spawn_as(&runtime, "subject", async {
+        let mutex = Mutex::new(());
+        let _guard = mutex.lock().await;
+        drop(mutex.lock().await);
+    });
+    runtime.run_until_stalled().unwrap();
+    let note = "note: who holds a lock is known with the feature `deadlock_detection`\n";
+    let is_said = runtime.dump().to_string().contains(note);
+    assert_eq!(is_said, cfg!(not(feature = "deadlock_detection")));
 }
 
 #[test]

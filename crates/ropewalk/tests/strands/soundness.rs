@@ -202,6 +202,18 @@ fn what_is_not_send_is_dropped_where_it_was_made_by_an_interruption_too() {
     }
 }
 
+/// Who goes first on this thread might want the lock, and would stop it.
+#[cfg(debug_assertions)]
+#[test]
+#[should_panic(expected = "drop the guard first")]
+fn a_guard_of_a_thread_lock_is_not_held_over_a_yield() {
+    runtime(1).run(|| {
+        let lock = ropewalk::thread::Mutex::new(());
+        let _guard = lock.lock();
+        strand::yield_now();
+    });
+}
+
 /// A guard of the standard library belongs to the thread, which is the same afterwards. Who wants the lock meanwhile must not be
 /// on that thread: here it is one that is none of the runtime's.
 #[test]

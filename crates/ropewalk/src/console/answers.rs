@@ -1,0 +1,127 @@
+//! What is answered to whom.
+
+use super::admission::{admit, decoded, query};
+use super::state;
+use crate::__json::Json;
+use crate::runtime::Handle;
+use crate::{DumpOptions, spawn_blocking};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use std::convert::Infallible;
+use std::time::{Duration, Instant};
+
+const POLICY: &str =
+    "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'";
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain; charset=utf-8";
+/// So many tasks are listed unless it is said otherwise, and at most.
+const TASKS: usize = 500;
+const MOST_TASKS: usize = 10_000;
+/// How long a walk over all tasks may take.
+const WALK: Duration = Duration::from_secs(1);
+
+pub(super) struct Answers {
+    shown: Handle,
+    token: Option<String>,
+    begun: Instant,
+}
+
+struct Answer {
+    status: StatusCode,
+    kind: &'static str,
+    body: Bytes,
+}
+
+impl Answer {
+    fn ok(kind: &'static str, body: impl Into<Bytes>) -> Self {
+        Self { status: StatusCode::OK, kind, body: body.into() }
+    }
+
+    fn error(status: StatusCode, what: impl Into<String>) -> Self {
+        let body = Json::map([("error", Json::text(what))]).to_string();
+        Self { status, kind: JSON, body: body.into() }
+    }
+}
+
+impl Answers {
+    /// Histograms are sampled from now on, until it is dropped.
+    pub(super) fn new(shown: Handle, token: Option<String>) -> Self {
+        shown.set_histograms(true);
+        Self { shown, token, begun: Instant::now() }
+    }
+
+    pub(super) async fn to(&self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+        let answer = match admit(&request, self.token.as_deref()) {
+            Err((status, why)) => Answer::error(status, why),
+            Ok(()) => self.answer(&request).await,
+        };
+        let Answer { status, kind, body } = answer;
+        let mut response = Response::new(Full::new(body));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        let mut say = |name: HeaderName, value| headers.insert(name, HeaderValue::from_static(value));
+        say(CONTENT_TYPE, kind);
+        say(CACHE_CONTROL, "no-store");
+        say(CONTENT_SECURITY_POLICY, POLICY);
+        say(HeaderName::from_static("x-content-type-options"), "nosniff");
+        say(HeaderName::from_static("referrer-policy"), "no-referrer"); // it may have the token
+        if status == StatusCode::METHOD_NOT_ALLOWED {
+            say(ALLOW, "GET, HEAD");
+        }
+        Ok(response)
+    }
+
+    async fn answer(&self, request: &Request<Incoming>) -> Answer {
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            let text = format!("{} is not accepted; GET and HEAD are", request.method());
+            return Answer::error(StatusCode::METHOD_NOT_ALLOWED, text);
+        }
+        let shown = self.shown.clone();
+        match request.uri().path() {
+            "/" => Answer::ok("text/html; charset=utf-8", include_str!("page/index.html")),
+            "/app.js" => Answer::ok("text/javascript; charset=utf-8", include_str!("page/app.js")),
+            "/style.css" => Answer::ok("text/css; charset=utf-8", include_str!("page/style.css")),
+            "/metrics" => {
+                Answer::ok("text/plain; version=0.0.4; charset=utf-8", shown.metrics().to_prometheus())
+            }
+            "/api/state" => self.state(request).await,
+            "/api/dump.txt" => elsewhere(TEXT, move || shown.dump().to_string()).await,
+            "/api/dump.json" => elsewhere(JSON, move || shown.dump().to_json()).await,
+            path => {
+                let known = "/, /metrics, /api/state, /api/dump.txt and /api/dump.json";
+                Answer::error(StatusCode::NOT_FOUND, format!("there is no {path}; there are {known}"))
+            }
+        }
+    }
+
+    async fn state(&self, request: &Request<Incoming>) -> Answer {
+        let tasks = match query(request, "tasks").map(str::parse::<usize>) {
+            None => TASKS,
+            Some(Ok(tasks)) if tasks <= MOST_TASKS => tasks,
+            Some(_) => {
+                let text = format!("tasks: how many are listed, a number from 0 to {MOST_TASKS}");
+                return Answer::error(StatusCode::BAD_REQUEST, text);
+            }
+        };
+        let wanted = query(request, "q").map(decoded).unwrap_or_default();
+        let (shown, uptime) = (self.shown.clone(), self.begun.elapsed());
+        let walk = DumpOptions::new().max_tasks(MOST_TASKS).backtraces(0).time_limit(WALK);
+        elsewhere(JSON, move || state::json(&shown, uptime, &walk, tasks, &wanted).to_string()).await
+    }
+}
+
+impl Drop for Answers {
+    fn drop(&mut self) {
+        self.shown.set_histograms(self.shown.config().histograms);
+    }
+}
+
+/// What takes long does not keep the others waiting.
+async fn elsewhere(kind: &'static str, find: impl FnOnce() -> String + Send + 'static) -> Answer {
+    match spawn_blocking(find).await {
+        Ok(text) => Answer::ok(kind, text),
+        Err(error) => Answer::error(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+    }
+}
