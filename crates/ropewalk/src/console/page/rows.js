@@ -18,10 +18,24 @@ export const FIGURES = {
   busy_ns: (one, other) => one + other,
 };
 
+/** What somebody waits for, and which of them: "a mutex" and "0x55d0". */
+export function reason(text) {
+  const [which = ''] = text?.match(/0x[0-9a-f]+/) ?? [];
+  return { what: (text ?? '').replace(/ at 0x[0-9a-f]+/, ''), which };
+}
+
+function reasonOf(members) {
+  const all = members.map((task) => reason(task.waits_for));
+  const [things, places] = ['what', 'which'].map((name) => new Set(all.map((one) => one[name])));
+  const what = things.size === 1 ? all[0].what : pattern(all[0].what);
+  const which = places.size === 1 ? all[0].which : `${places.size} different`;
+  return { waits_for: members[0].waits_for && [what, which].filter(Boolean).join(', '), what, which };
+}
+
 function groupOf(key, level, parent, members) {
   const [first] = members;
   const same = (read) => (members.every((task) => read(task) === read(first)) ? read(first) : pattern(read(first)));
-  const task = { ...first, id: null, name: first.name && same((one) => one.name), waits_for: first.waits_for && same((one) => one.waits_for) };
+  const task = { ...first, id: null, name: first.name && same((one) => one.name), ...reasonOf(members) };
   for (const [name, join] of Object.entries(FIGURES)) {
     const known = members.map((one) => one[name]).filter((value) => value != null);
     task[name] = known.length ? known.reduce((one, other) => join(one, other)) : null;

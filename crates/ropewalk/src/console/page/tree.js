@@ -1,7 +1,7 @@
 // The tasks as a tree with columns. Only the lines in sight are there; each keeps its element, and the focus, over updates.
 
 import { h, setAttribute, setMarked, setShape, setText, shape } from './dom.js';
-import { Rows } from './rows.js';
+import { Rows, reason } from './rows.js';
 import { count, nanos, short, span } from './text.js';
 
 const SHAPES = { running: 'play', queued: 'list', waiting: 'bars', ending: 'square' };
@@ -22,6 +22,8 @@ class Line {
     this.drawing = shape('bars');
     this.state = h('span', {});
     this.cells.task.append(this.twist, this.name, this.times, this.place);
+    [this.what, this.which] = [h('span'), h('span', { class: 'which' })];
+    this.cells.reason.append(this.what, this.which);
     this.cells.state.append(this.drawing, this.state);
     this.element = h('div', { role: 'row', class: 'row', tabindex: -1 }, ...Object.values(this.cells));
   }
@@ -47,7 +49,9 @@ class Line {
     setMarked(cells.kind, task.kind, wanted);
     setShape(this.drawing, SHAPES[task.state] ?? 'dash');
     setMarked(this.state, task.state, wanted);
-    setMarked(cells.reason, task.waits_for ?? '', wanted);
+    const { what, which } = members ? task : reason(task.waits_for);
+    setMarked(this.what, what, wanted);
+    setMarked(this.which, which, wanted);
     setText(cells.since, task.waits_ms == null ? '' : span(task.waits_ms));
     setText(cells.age, task.age_ms == null ? '' : span(task.age_ms));
     setText(cells.polls, task.polls == null ? '' : short(task.polls));
