@@ -26,6 +26,7 @@
 
 mod admission;
 mod answers;
+mod page;
 mod server;
 mod state;
 

@@ -184,6 +184,10 @@ fn a_token_is_asked_for() {
     let at = SocketAddr::new([127, 0, 0, 1].into(), console.address().port());
     assert!(console.url().ends_with("/?token=0123456789abcdef"));
     assert_eq!(ask_with(at, "GET", "/api/state", "127.0.0.1", "").status, 401);
+    assert_eq!(ask_with(at, "GET", "/", "127.0.0.1", "").status, 401);
+    // What the page loads has nothing of the program in it, and is named there without the token.
+    assert_eq!(ask_with(at, "GET", "/app.js", "127.0.0.1", "").status, 200);
+    assert_eq!(ask_with(at, "GET", "/app.js", "evil.example", "").status, 403);
     assert_eq!(ask_with(at, "GET", "/?token=0123456789abcdeg", "127.0.0.1", "").status, 401);
     assert_eq!(ask_with(at, "GET", "/?token=0123456789abcdef", "127.0.0.1", "").status, 200);
     let bearer = "Authorization: Bearer 0123456789abcdef\r\n";

@@ -1,7 +1,7 @@
 //! What is answered to whom.
 
 use super::admission::{admit, decoded, query};
-use super::state;
+use super::{page, state};
 use crate::__json::Json;
 use crate::runtime::Handle;
 use crate::{DumpOptions, spawn_blocking};
@@ -53,7 +53,8 @@ impl Answers {
     }
 
     pub(super) async fn to(&self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
-        let answer = match admit(&request, self.token.as_deref()) {
+        let token = self.token.as_deref().filter(|_| !page::is_public(request.uri().path()));
+        let answer = match admit(&request, token) {
             Err((status, why)) => Answer::error(status, why),
             Ok(()) => self.answer(&request).await,
         };
@@ -80,9 +81,6 @@ impl Answers {
         }
         let shown = self.shown.clone();
         match request.uri().path() {
-            "/" => Answer::ok("text/html; charset=utf-8", include_str!("page/index.html")),
-            "/app.js" => Answer::ok("text/javascript; charset=utf-8", include_str!("page/app.js")),
-            "/style.css" => Answer::ok("text/css; charset=utf-8", include_str!("page/style.css")),
             "/metrics" => {
                 Answer::ok("text/plain; version=0.0.4; charset=utf-8", shown.metrics().to_prometheus())
             }
@@ -90,6 +88,9 @@ impl Answers {
             "/api/dump.txt" => elsewhere(TEXT, move || shown.dump().to_string()).await,
             "/api/dump.json" => elsewhere(JSON, move || shown.dump().to_json()).await,
             path => {
+                if let Some((kind, text)) = page::file(path) {
+                    return Answer::ok(kind, text);
+                }
                 let known = "/, /metrics, /api/state, /api/dump.txt and /api/dump.json";
                 Answer::error(StatusCode::NOT_FOUND, format!("there is no {path}; there are {known}"))
             }
