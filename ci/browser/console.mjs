@@ -80,7 +80,7 @@ await check('a search narrows the tree', async () => {
 await check('those that are alike are one line, which opens', async () => {
   await rowOf('gulls').click();
   await page.keyboard.press('ArrowDown');
-  await until('a line for all gulls', async () => (await page.locator('.row:focus .times').textContent()) === '× 400');
+  await until('a line for all gulls', async () => (await page.locator('.row:focus .times').textContent()) === '400 ×');
   await page.keyboard.press('ArrowRight');
   await until('it is open', async () => Number(await page.locator('.tree').getAttribute('aria-rowcount')) > 400);
   demand((await rows.count()) < 100, 'only what is in sight is there');
