@@ -1,26 +1,36 @@
 //! The command line.
 
+mod options;
+
 use crate::c10k::Proof;
 use crate::meter::Speed;
+use crate::nearest;
 use crate::peers::Peer;
-use crate::problems::{self, Problem, io};
-use std::path::PathBuf;
+use crate::problems::{Problem, io};
+pub use options::Run;
+use options::{parse_peers, unknown_row};
 
 pub const USAGE: &str = "\
-usage: bench run [--rounds N] [--quick] [--only PROBLEM,..] [--peers PEER,..] [--json FILE] [--md FILE]
+usage: bench run [--quick] [--only ROW,..] [--against PEER,..] [--rounds N] [--json FILE] [--md FILE] [--html FILE]
+       bench run --from FILE [--json FILE] [--md FILE] [--html FILE]
        bench one PROBLEM PEER [--quick]
        bench side PROBLEM PEER,.. [--quick]
        bench c10k [PEER] [--seconds N]
        bench list
 
 run measures every problem on every peer, each in a process of its own, in interleaved rounds (5 unless told), and
-prints medians, ratios and verdicts as Markdown; --json and --md write them to files too. --only takes problems or
-their folders. --quick is one short round, to see that everything runs; its figures judge nothing.
+prints medians, ratios and verdicts as Markdown; --md writes that to a file too, --json all values, --html one page with a plot
+for each row. --only takes rows of the report, problems, their folders, or `all`. --against takes peers or families of them (tokio,
+smol, threads) that are measured beside Ropewalk; --peers takes exactly who is measured. --quick is three short rounds of some
+problems of each kind, to see what there is; its figures judge nothing. Ctrl-c ends a run; what was measured is still reported.
+--from measures nothing: it makes the report of what --json wrote before.
 one measures one pair in this process and prints one line of JSON. side does so for several peers of a row about sockets, whose
-servers are loaded in turns. list names problems and peers.
+servers are loaded in turns. list (or run --list) names problems and peers.
 c10k holds 10,000 connections that send once a second, for 60 seconds unless told, to the server of PEER (ropewalk unless
 told), and fails if one is lost, if the server grows beyond 100 MB, or if the p99 of the latency is above 1 ms.
-serve PROBLEM PEER is the server that one, run and c10k start for themselves in the rows about sockets.";
+serve PROBLEM PEER is the server that one, run and c10k start for themselves in the rows about sockets.
+
+Exit codes: 0 everything that was planned was measured; 1 something failed or was stopped; 2 the arguments make no sense.";
 
 /// What was asked for.
 #[derive(Debug)]
@@ -31,18 +41,8 @@ pub enum Command {
     Serve(&'static Problem, Peer),
     C10k(Proof),
     List,
+    Version,
     Help,
-}
-
-/// `bench run`.
-#[derive(Debug)]
-pub struct Run {
-    pub rounds: usize,
-    pub speed: Speed,
-    pub problems: Vec<&'static Problem>,
-    pub peers: Vec<Peer>,
-    pub json: Option<PathBuf>,
-    pub markdown: Option<PathBuf>,
 }
 
 /// `bench one`.
@@ -61,61 +61,23 @@ pub struct Side {
     pub speed: Speed,
 }
 
+const COMMANDS: [&str; 7] = ["run", "one", "side", "serve", "c10k", "list", "help"];
+
 impl Command {
     pub fn parse(args: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut args = args.peekable();
         match args.next().as_deref() {
-            Some("run") => parse_run(args).map(Self::Run),
+            Some("run") => Ok(Run::parse(args)?.map_or(Self::List, Self::Run)),
             Some("one") => parse_one(args).map(Self::One),
             Some("side") => parse_side(args).map(Self::Side),
             Some("serve") => parse_one(args).map(|One { problem, peer, .. }| Self::Serve(problem, peer)),
             Some("c10k") => parse_c10k(args).map(Self::C10k),
             Some("list") => Ok(Self::List),
+            Some("--version" | "-V") => Ok(Self::Version),
             None | Some("help" | "--help" | "-h") => Ok(Self::Help),
-            Some(other) => Err(format!("unknown command {other}")),
+            Some(other) => Err(nearest::unknown("command", other, COMMANDS)),
         }
     }
-}
-
-fn parse_run(mut args: impl Iterator<Item = String>) -> Result<Run, String> {
-    let (mut rounds, mut speed, mut json, mut markdown) = (None, Speed::Full, None, None);
-    let mut problems: Vec<_> = problems::all().collect();
-    let mut peers = Peer::ALL.to_vec();
-    while let Some(arg) = args.next() {
-        let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
-        match arg.as_str() {
-            "--quick" => speed = Speed::Quick,
-            "--rounds" => rounds = Some(parse_rounds(&value()?)?),
-            "--only" => problems = parse_only(&value()?)?,
-            "--peers" => peers = parse_peers(&value()?)?,
-            "--json" => json = Some(value()?.into()),
-            "--md" => markdown = Some(value()?.into()),
-            other => return Err(format!("unknown option {other}")),
-        }
-    }
-    let rounds = rounds.unwrap_or_else(|| speed.pick(5, 1));
-    Ok(Run { rounds, speed, problems, peers, json, markdown })
-}
-
-fn parse_rounds(text: &str) -> Result<usize, String> {
-    text.parse()
-        .ok()
-        .filter(|&n| n > 0)
-        .ok_or_else(|| format!("--rounds takes a number from 1 up, not {text}"))
-}
-
-/// Problems, or folders: a folder stands for all of its problems.
-fn parse_only(list: &str) -> Result<Vec<&'static Problem>, String> {
-    let names: Vec<&str> = list.split(',').collect();
-    if let Some(name) = names.iter().find(|name| !problems::all().any(|problem| goes_by(problem, name))) {
-        return Err(format!("unknown problem {name}; `bench list` names them"));
-    }
-    let wanted = |problem: &&Problem| names.iter().any(|name| goes_by(problem, name));
-    Ok(problems::all().filter(wanted).collect())
-}
-
-fn goes_by(problem: &Problem, name: &str) -> bool {
-    problem.name == name || problem.dir == name
 }
 
 fn parse_one(mut args: impl Iterator<Item = String>) -> Result<One, String> {
@@ -135,18 +97,14 @@ fn parse_side(mut args: impl Iterator<Item = String>) -> Result<Side, String> {
 
 fn parse_problem(name: Option<String>) -> Result<&'static Problem, String> {
     let name = name.ok_or("a problem is needed")?;
-    Problem::named(&name).ok_or_else(|| format!("unknown problem {name}; `bench list` names them"))
-}
-
-fn parse_peers(list: &str) -> Result<Vec<Peer>, String> {
-    list.split(',').map(str::parse).collect()
+    Problem::named(&name).ok_or_else(|| unknown_row(&name))
 }
 
 fn parse_speed(arg: Option<String>) -> Result<Speed, String> {
     match arg.as_deref() {
         None => Ok(Speed::Full),
         Some("--quick") => Ok(Speed::Quick),
-        Some(other) => Err(format!("unknown option {other}")),
+        Some(other) => Err(format!("{other:?} is not accepted here; accepted: --quick")),
     }
 }
 
@@ -174,32 +132,9 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_stands_for_its_problems() {
-        let Ok(Command::Run(run)) = parse("run --only spawn_join_one,mem_task --peers smol,go") else {
-            panic!()
-        };
-        let names: Vec<_> = run.problems.iter().map(|problem| problem.name).collect();
-        assert_eq!(names, ["spawn_join_one", "spawn_join_one_2w", "spawn_poll_one", "mem_task"]);
-        assert_eq!(run.peers, [Peer::Smol, Peer::Go]);
-        assert_eq!((run.rounds, run.speed), (5, Speed::Full));
-    }
-
-    #[test]
-    fn quick_is_one_round_unless_told() {
-        let Ok(Command::Run(run)) = parse("run --quick") else { panic!() };
-        assert_eq!((run.rounds, run.speed), (1, Speed::Quick));
-        let Ok(Command::Run(run)) = parse("run --rounds 3 --quick") else { panic!() };
-        assert_eq!(run.rounds, 3);
-    }
-
-    #[test]
     fn mistakes_are_named() {
         for line in [
             "walk",
-            "run --rounds 0",
-            "run --only nothing",
-            "run --peers erlang",
-            "run --json",
             "one yield_same",
             "serve tcp_echo",
             "side yield_same smol",

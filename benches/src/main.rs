@@ -16,10 +16,12 @@ mod late;
 mod latency;
 mod load;
 mod meter;
+mod nearest;
 mod peers;
 mod problems;
 mod programs;
 mod quiet;
+mod report;
 mod service;
 mod side;
 mod stalls;
@@ -62,25 +64,29 @@ mod yield_many;
 mod yield_same;
 
 use cli::Command;
+use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match Command::parse(std::env::args().skip(1)) {
+    match Command::parse(arguments()) {
         Ok(Command::One(one)) => measure_one(&one),
         Ok(Command::Run(run)) => driver::run(&run),
         Ok(Command::Side(all)) => measure_side(&all),
         Ok(Command::Serve(problem, peer)) => ended(problems::io::serve(problem, peer)),
         Ok(Command::C10k(proof)) => ended(proof.run()),
         Ok(Command::List) => list(),
-        Ok(Command::Help) => {
-            println!("{}", cli::USAGE);
-            ExitCode::SUCCESS
-        }
+        Ok(Command::Version) => say(concat!("ropewalk-benches ", env!("CARGO_PKG_VERSION"))),
+        Ok(Command::Help) => say(cli::USAGE),
         Err(reason) => {
-            eprintln!("bench: {reason}\n\n{}", cli::USAGE);
+            eprintln!("bench: {reason}");
             ExitCode::from(2)
         }
     }
+}
+
+/// What is not UTF-8 is no name that anybody knows; it is refused like other such names.
+fn arguments() -> impl Iterator<Item = String> {
+    std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned())
 }
 
 /// Measures, prints, and leaves at once: tearing a runtime down is not part of any row.
@@ -114,10 +120,25 @@ fn ended(result: Result<(), String>) -> ExitCode {
     }
 }
 
+/// By chapter: what it is, who is measured, and whether a quick run has it.
 fn list() -> ExitCode {
-    for problem in problems::all() {
-        let peers: Vec<String> = problem.peers.iter().map(ToString::to_string).collect();
-        println!("{:<22} {}\n{:<22} peers: {}", problem.name, problem.about, "", peers.join(", "));
+    let mut text = String::new();
+    for group in problems::group::GROUPS {
+        text += &format!("{}\n", group.name);
+        for problem in problems::all().filter(|problem| problem.group() == group) {
+            let quick = if problem.is_quick() { " (quick)" } else { "" };
+            let peers: Vec<&str> = problem.peers.iter().map(|peer| peer.name()).collect();
+            text += &format!("  {:<23} {}{quick}\n", problem.name, problem.about);
+            text += &format!("  {:<23} peers: {}\n", "", peers.join(", "));
+        }
     }
-    ExitCode::SUCCESS
+    say(text.trim_end())
+}
+
+/// Unlike `println!` it does not panic when nobody reads.
+fn say(text: &str) -> ExitCode {
+    match writeln!(std::io::stdout(), "{text}") {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
 }

@@ -1,7 +1,9 @@
 //! The peers and how each is set up: as its documentation says is best for the rows at hand. Most rows do no I/O and wait
 //! for no time, so runtimes that let one leave those drivers out are built without them; `..._io` is with them.
 
+use crate::nearest;
 use async_executor::StaticExecutor;
+use serde::{Deserialize, Serialize};
 use smol::Executor;
 use std::fmt;
 use std::future::{Future, pending};
@@ -9,8 +11,9 @@ use std::str::FromStr;
 use std::thread;
 use std::time::Duration;
 
-/// Who is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Who is measured. In JSON it goes by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "&'static str", try_from = "String")]
 pub enum Peer {
     Ropewalk,
     RopewalkCt,
@@ -93,12 +96,26 @@ impl Peer {
         }
     }
 
+    /// Whether `--against` means it by this name: its own, that of its family, or that of the crate it shows.
+    pub fn goes_by(self, name: &str) -> bool {
+        let family = match self {
+            Self::TokioMt | Self::TokioCt => "tokio",
+            Self::SmolStatic => "smol",
+            Self::Crossbeam | Self::Std | Self::StdEach | Self::ParkingLot | Self::Stm => "threads",
+            _ => self.name(),
+        };
+        let shown = self.name().rsplit('+').next();
+        name == self.name() || name == family || shown == Some(name)
+    }
+
+    /// One of our forms.
+    pub fn is_ours(self) -> bool {
+        matches!(self, Self::Ropewalk | Self::RopewalkCt | Self::RopewalkUring | Self::RopewalkStrand)
+    }
+
     /// Neither ours nor the floor without a runtime.
     pub fn is_rival(self) -> bool {
-        !matches!(
-            self,
-            Self::Ropewalk | Self::RopewalkCt | Self::RopewalkUring | Self::RopewalkStrand | Self::Limit
-        )
+        !self.is_ours() && self != Self::Limit
     }
 
     /// One of those that no row may be slower than.
@@ -121,7 +138,22 @@ impl FromStr for Peer {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|peer| peer.name() == name).ok_or_else(|| format!("unknown peer {name}"))
+        let found = Self::ALL.into_iter().find(|peer| peer.name() == name);
+        found.ok_or_else(|| nearest::unknown("peer", name, Self::ALL.map(Self::name)))
+    }
+}
+
+impl From<Peer> for &'static str {
+    fn from(peer: Peer) -> Self {
+        peer.name()
+    }
+}
+
+impl TryFrom<String> for Peer {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        name.parse()
     }
 }
 

@@ -1,5 +1,6 @@
 //! The problems: what `bench one` can measure, on whom. One problem gives one or more rows of the report (`targets.rs`).
 
+pub mod group;
 mod hogs;
 pub mod io;
 mod strand;
@@ -83,7 +84,7 @@ const KERNEL: &[Problem] = &[
     Problem {
         name: "spawn_join_one_2w",
         dir: "spawn_join_one",
-        about: "the same on 2 workers",
+        about: "spawn an empty task and await it, 2 workers",
         workers: 2,
         peers: TASK_PEERS,
         run: |peer, meter| spawn_join_one::join(peer, 2, meter),
@@ -115,7 +116,7 @@ const KERNEL: &[Problem] = &[
     Problem {
         name: "spawn_many_work_2w",
         dir: "spawn_many_inside",
-        about: "the same on 2 workers",
+        about: "tasks of about 1 us of work each, 2 workers",
         workers: 2,
         peers: PARALLEL_PEERS,
         run: |peer, meter| work(peer, 2, meter),
@@ -155,7 +156,7 @@ const KERNEL: &[Problem] = &[
     Problem {
         name: "timer_churn_1m",
         dir: "timer_churn",
-        about: "the same beside 1M (quick: 100k) that are pending",
+        about: "register and cancel a sleep beside 1M (quick: 100k) that are pending, 1 worker",
         workers: 1,
         peers: TIMED_PEERS,
         run: |peer, meter| timer_churn::churn(peer, meter.speed.pick(1_000_000, 100_000), meter),
@@ -179,7 +180,7 @@ const KERNEL: &[Problem] = &[
     Problem {
         name: "timer_lateness_100k",
         dir: "timer_lateness",
-        about: "the same with 100k tasks",
+        about: "100k tasks sleep for 0 to 1 s: how late they go on, 2 workers",
         workers: 2,
         peers: TIMED_PEERS,
         run: |peer, meter| timer_lateness::once(peer, 100_000, meter.speed),
@@ -195,7 +196,7 @@ const KERNEL: &[Problem] = &[
     Problem {
         name: "latency_under_load_100k",
         dir: "timer_lateness",
-        about: "100k tasks loop over sleep(100 ms)",
+        about: "100k tasks loop over sleep(100 ms): how late, and wake-ups a second, 2 workers",
         workers: 2,
         peers: TIMED_PEERS,
         run: |peer, meter| timer_lateness::load(peer, load(100_000, 100), meter.speed),
@@ -203,7 +204,7 @@ const KERNEL: &[Problem] = &[
     Problem {
         name: "latency_under_overload",
         dir: "timer_lateness",
-        about: "100k tasks loop over sleep(10 ms): more than can be done",
+        about: "100k tasks loop over sleep(10 ms), more than can be done: wake-ups a second, 2 workers",
         workers: 2,
         peers: TIMED_PEERS,
         run: |peer, meter| timer_lateness::load(peer, load(100_000, 10), meter.speed),
@@ -227,7 +228,7 @@ const KERNEL: &[Problem] = &[
     Problem {
         name: "mem_base_2w",
         dir: "mem_base",
-        about: "the same with 2 workers",
+        about: "bytes of an idle runtime with 2 workers: heap and resident",
         workers: 2,
         peers: &[Ropewalk, TokioMt, Smol, SmolStatic],
         run: |peer, _| mem_base::run(peer, mem_base::Size::TwoWorkers),
@@ -235,7 +236,7 @@ const KERNEL: &[Problem] = &[
     Problem {
         name: "mem_base_worker",
         dir: "mem_base",
-        about: "the same for each worker more",
+        about: "bytes of an idle runtime for each worker more: heap and resident",
         workers: 2,
         peers: &[Ropewalk, TokioMt, Smol, SmolStatic],
         run: |peer, _| mem_base::run(peer, mem_base::Size::PerWorker),
@@ -275,7 +276,7 @@ const KERNEL: &[Problem] = &[
     Problem {
         name: "migration",
         dir: "steal",
-        about: "the same for a task that was suspended and is woken",
+        about: "a task that is woken at a busy worker runs on another one that is awake",
         workers: 2,
         peers: STEALING_PEERS,
         run: |peer, meter| steal::run(peer, steal::Task::Woken, meter),
@@ -291,7 +292,7 @@ const KERNEL: &[Problem] = &[
     Problem {
         name: "matmul_2t",
         dir: "matmul",
-        about: "the same on 2 threads",
+        about: "a matrix product on 2 threads of its own",
         workers: 2,
         peers: THREAD_PEERS,
         run: |peer, meter| matmul::run(peer, 2, meter),

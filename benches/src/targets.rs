@@ -10,9 +10,12 @@ mod strand;
 mod sync;
 
 use crate::peers::Peer::{self, Go, Limit, May, Rayon, Ropewalk, Smol, TokioCt, TokioMt};
+use crate::problems::Problem;
+use serde::{Deserialize, Serialize};
 
 /// Which way is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Better {
     Lower,
     Higher,
@@ -454,6 +457,17 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
     KERNEL.iter().chain(sync::ROWS).chain(io::ROWS).chain(strand::ROWS).chain(hogs::ROWS)
 }
 
+impl Row {
+    /// The problems that are measured for it; it is shown with the first of them.
+    pub fn problems(&self) -> impl Iterator<Item = &'static Problem> {
+        let names = match self.source {
+            Source::Value(name) | Source::Extra(name, _) => [Some(name), None],
+            Source::Ratio(name, base) => [Some(name), Some(base)],
+        };
+        names.into_iter().flatten().filter_map(Problem::named)
+    }
+}
+
 impl Better {
     /// Whether `a` is at least as good as `b`.
     pub fn reaches(self, a: f64, b: f64) -> bool {
@@ -470,26 +484,30 @@ impl Better {
             Self::Higher => ">=",
         }
     }
+
+    /// The same where more than ASCII can be shown.
+    pub fn sign_in_print(self) -> &'static str {
+        match self {
+            Self::Lower => "≤",
+            Self::Higher => "≥",
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problems::Problem;
 
-    /// The problem that must have been measured for this row to be shown.
     fn problem(row: &Row) -> &'static Problem {
-        let (Source::Value(name) | Source::Extra(name, _) | Source::Ratio(name, _)) = row.source;
-        Problem::named(name).expect(row.name)
+        row.problems().next().expect(row.name)
     }
 
     #[test]
     fn every_row_has_its_problems() {
         for row in rows() {
             assert!(!problem(row).peers.is_empty(), "{}", row.name);
-            if let Source::Ratio(_, base) = row.source {
-                assert!(Problem::named(base).is_some(), "{}", row.name);
-            }
+            let wanted = if matches!(row.source, Source::Ratio(..)) { 2 } else { 1 };
+            assert_eq!(row.problems().count(), wanted, "{}", row.name);
         }
     }
 

@@ -1,23 +1,26 @@
 //! `bench run`: every pair of problem and peer in a process of its own, round by round, so that a slow minute of the
 //! machine falls on all peers alike; servers side by side, in turns; then the report.
 
-mod figures;
-mod machine;
+mod files;
 mod process;
-mod report;
-mod verdict;
+mod progress;
+mod stop;
 
 use crate::cli::Run;
 use crate::meter::{Sample, Speed};
 use crate::peers::Peer;
 use crate::problems::{Problem, io};
 use crate::quiet::{Quiet, Spell, Watch};
+use crate::report::{Report, markdown};
 use crate::{go, java};
-use machine::Machine;
+use process::Waiter;
+use progress::Progress;
 use std::collections::BTreeMap;
+use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
+use stop::Stop;
 
 /// All samples of a run, by problem and peer, and what could not be measured.
 #[derive(Debug, Default)]
@@ -25,6 +28,9 @@ pub struct Samples {
     pub good: BTreeMap<(&'static str, Peer), Vec<Sample>>,
     pub failed: Vec<String>,
     pub skipped: Vec<String>,
+    /// How many units there are in all rounds, and how many of them were tried.
+    pub planned: usize,
+    pub made: usize,
     /// How quiet it was while they were taken.
     pub quiet: Quiet,
 }
@@ -37,21 +43,81 @@ enum Unit {
     Side(&'static Problem, Vec<Peer>),
 }
 
+impl Unit {
+    fn label(&self) -> String {
+        match self {
+            Self::Alone(problem, peer) => format!("{} {peer}", problem.name),
+            Self::Side(problem, peers) => format!("{} {} servers in turns", problem.name, peers.len()),
+        }
+    }
+
+    /// How long it takes, compared with others.
+    fn weight(&self) -> f64 {
+        match self {
+            Self::Alone(..) => 1.0,
+            Self::Side(_, peers) => 3.0 * peers.len() as f64,
+        }
+    }
+}
+
+/// Measures and reports; the exit code says whether all of it could be done.
 pub fn run(run: &Run) -> ExitCode {
+    match try_run(run) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(reason) => {
+            eprintln!("bench: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn try_run(run: &Run) -> Result<bool, String> {
+    files::check(run)?;
+    let report = match &run.from {
+        Some(recorded) => Report::read(recorded)?,
+        None => measure(run)?,
+    };
+    files::write(run, &report)?;
+    print(&markdown(&report))?;
+    Ok(run.from.is_some() || report.failed.is_empty() && !report.was_stopped())
+}
+
+/// Unlike `println!` it does not panic when nobody reads.
+fn print(text: &str) -> Result<(), String> {
+    writeln!(stdout(), "{text}").map_err(|error| format!("the output could not be written: {error}"))
+}
+
+/// All rounds. The files are written after each, so that nothing takes more than one of them away.
+fn measure(run: &Run) -> Result<Report, String> {
+    let stop = Stop::listen().map_err(|error| format!("no signals: {error}"))?;
     let mut samples = Samples::default();
     let units = plan(run, &mut samples.skipped);
     for reason in &samples.skipped {
         eprintln!("skipped: {reason}");
     }
     if units.is_empty() {
-        eprintln!("bench: no problem left to measure");
-        return ExitCode::FAILURE;
+        return Err("nothing is left to measure: none of these rows has one of these peers here".into());
     }
+    samples.planned = units.len() * run.rounds;
+    let (start, weights) = (Instant::now(), units.iter().map(Unit::weight).collect());
+    let mut progress = Progress::new(run.rounds, weights);
     for round in 0..run.rounds {
-        measure_round(run, round, &units, &mut samples);
+        measure_round(run, round, &units, &mut samples, &mut Waiter { stop: &stop, progress: &mut progress });
+        if stop.asked() {
+            break;
+        }
+        if round + 1 < run.rounds {
+            files::write(run, &Report::of(run, &samples, start.elapsed().as_secs_f64()))?;
+        }
     }
-    let machine = Machine::describe(samples.quiet);
-    finish(run, &machine, &samples)
+    if stop.asked() {
+        progress.say(&format!("stopped: {} of {} measurements were made", samples.made, samples.planned));
+    }
+    if samples.good.is_empty() && samples.failed.is_empty() {
+        return Err("nothing was measured, so nothing was written".into());
+    }
+    Ok(Report::of(run, &samples, start.elapsed().as_secs_f64()))
 }
 
 /// What to measure; what cannot run here is left out, with the reason.
@@ -95,47 +161,77 @@ fn prepare(peer: Peer, problems: &[&'static Problem]) -> Result<(), String> {
     fitting.try_for_each(|problem| build(problem).map(drop))
 }
 
-/// One pass over all units. Odd rounds go backwards, so that nobody always follows the same other.
-fn measure_round(run: &Run, round: usize, units: &[Unit], samples: &mut Samples) {
+/// One pass over all units, unless it is stopped. Odd rounds go backwards, so that nobody always follows the same other.
+fn measure_round(run: &Run, round: usize, units: &[Unit], samples: &mut Samples, waiter: &mut Waiter<'_>) {
     let start = Instant::now();
-    let order: Vec<&Unit> =
-        if round.is_multiple_of(2) { units.iter().collect() } else { units.iter().rev().collect() };
-    for (index, unit) in order.into_iter().enumerate() {
-        let place = format!("round {}/{} [{}/{}]", round + 1, run.rounds, index + 1, units.len());
-        match unit {
-            Unit::Alone(problem, peer) => {
-                let result = measure_in_quiet(problem, *peer, run.speed, &mut samples.quiet);
-                samples.add(&place, problem, *peer, result);
-            }
-            Unit::Side(problem, peers) => match process::measure_side(problem, peers, run.speed) {
-                Ok(outcome) => {
-                    samples.quiet.add_all(outcome.quiet);
-                    for (measured, &peer) in outcome.peers.into_iter().zip(peers) {
-                        match measured.result {
-                            Ok(turns) => turns
-                                .into_iter()
-                                .for_each(|turn| samples.add(&place, problem, peer, Ok(turn))),
-                            Err(reason) => samples.add(&place, problem, peer, Err(reason)),
-                        }
-                    }
-                }
-                Err(reason) => samples.failed.push(format!("{}: {reason}", problem.name)),
-            },
+    let mut order: Vec<usize> = (0..units.len()).collect();
+    if !round.is_multiple_of(2) {
+        order.reverse();
+    }
+    for at in order {
+        waiter.progress.begin(at, units[at].label());
+        if measure_unit(run, &units[at], samples, waiter) {
+            samples.made += 1;
+            waiter.progress.end();
+        }
+        if waiter.stop.asked() {
+            return;
         }
     }
-    eprintln!("round {}/{} took {:.0} s", round + 1, run.rounds, start.elapsed().as_secs_f64());
+    let took = start.elapsed().as_secs_f64();
+    waiter.progress.detail(&format!("round {}/{} took {took:.0} s", round + 1, run.rounds));
+}
+
+/// Whether it came to an end. What comes back from a measurement that was stopped says nothing.
+fn measure_unit(run: &Run, unit: &Unit, samples: &mut Samples, waiter: &mut Waiter<'_>) -> bool {
+    match unit {
+        Unit::Alone(problem, peer) => {
+            let result = measure_in_quiet(problem, *peer, run.speed, &mut samples.quiet, waiter);
+            if result.is_err() && waiter.stop.asked() {
+                return false;
+            }
+            samples.add(problem, *peer, result, waiter.progress);
+        }
+        Unit::Side(problem, peers) => match waiter.measure_side(problem, peers, run.speed) {
+            Ok(outcome) => {
+                samples.quiet.add_all(outcome.quiet);
+                for (measured, &peer) in outcome.peers.into_iter().zip(peers) {
+                    match measured.result {
+                        Ok(turns) => turns
+                            .into_iter()
+                            .for_each(|turn| samples.add(problem, peer, Ok(turn), waiter.progress)),
+                        Err(reason) => samples.add(problem, peer, Err(reason), waiter.progress),
+                    }
+                }
+            }
+            Err(_) if waiter.stop.asked() => return false,
+            Err(reason) => {
+                let reason = format!("{}: {reason}", problem.name);
+                waiter.progress.say(&format!("{} FAILED: {reason}", waiter.progress.place()));
+                samples.failed.push(reason);
+            }
+        },
+    }
+    true
 }
 
 impl Samples {
     /// Notes what a measurement gave, and says so.
-    fn add(&mut self, place: &str, problem: &'static Problem, peer: Peer, result: Result<Sample, String>) {
+    fn add(
+        &mut self,
+        problem: &'static Problem,
+        peer: Peer,
+        result: Result<Sample, String>,
+        progress: &mut Progress,
+    ) {
+        let who = format!("{} {:<20} {peer:<14}", progress.place(), problem.name);
         match result {
             Ok(sample) => {
-                eprintln!("{place} {:<20} {peer:<14} {:>9.2} {}", problem.name, sample.value, sample.unit);
+                progress.detail(&format!("{who} {:>9.2} {}", sample.value, sample.unit));
                 self.good.entry((problem.name, peer)).or_default().push(sample);
             }
             Err(reason) => {
-                eprintln!("{place} {:<20} {peer:<14} FAILED: {reason}", problem.name);
+                progress.say(&format!("{who} FAILED: {reason}"));
                 self.failed.push(format!("{} on {peer}: {reason}", problem.name));
             }
         }
@@ -151,41 +247,26 @@ fn measure_in_quiet(
     peer: Peer,
     speed: Speed,
     quiet: &mut Quiet,
+    waiter: &mut Waiter<'_>,
 ) -> Result<Sample, String> {
     let mut quietest: Option<(Spell, Sample)> = None;
     for attempt in 0..speed.pick(TRIES, 1) {
-        quiet.repeated += usize::from(attempt > 0);
         let watch = Watch::start(Duration::ZERO);
-        let sample = process::measure(problem, peer, speed)?;
+        let sample = match waiter.measure(problem, peer, speed) {
+            Ok(sample) => sample,
+            Err(_) if attempt > 0 && waiter.stop.asked() => break,
+            Err(reason) => return Err(reason),
+        };
+        quiet.repeated += usize::from(attempt > 0);
         let spell = watch.end(Duration::ZERO);
         if quietest.as_ref().is_none_or(|(before, _)| spell.foreign < before.foreign) {
             quietest = Some((spell, sample));
         }
-        if spell.is_quiet() {
+        if spell.is_quiet() || waiter.stop.asked() {
             break;
         }
     }
     let (spell, sample) = quietest.expect("it was tried");
     quiet.add(spell);
     Ok(sample)
-}
-
-fn finish(run: &Run, machine: &Machine, samples: &Samples) -> ExitCode {
-    let figures = figures::Figures::of(samples);
-    let verdicts = verdict::judge(&figures);
-    let markdown = report::markdown(run, machine, samples, &figures, &verdicts);
-    println!("{markdown}");
-    let json = || report::json(run, machine, samples, &figures, &verdicts);
-    let files = [
-        (&run.markdown, markdown.clone()),
-        (&run.json, run.json.as_ref().map_or_else(String::new, |_| json())),
-    ];
-    for (path, text) in files {
-        let Some(path) = path else { continue };
-        if let Err(error) = std::fs::write(path, text) {
-            eprintln!("bench: cannot write {}: {error}", path.display());
-            return ExitCode::FAILURE;
-        }
-    }
-    if samples.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -1,59 +1,109 @@
 //! One measurement in its own process, with a limit on how long it may take.
 
+use super::progress::Progress;
+use super::stop::Stop;
 use crate::meter::{Sample, Speed, Usage};
 use crate::peers::Peer;
 use crate::problems::Problem;
 use crate::side::Outcome;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use std::io::Read;
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
-use std::time::Duration;
+use std::process::{ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// Far more than any measurement needs: whoever takes longer hangs.
 fn limit(speed: Speed) -> Duration {
     Duration::from_secs(speed.pick(90, 20))
 }
 
-/// Runs `bench one`.
-pub fn measure(problem: &Problem, peer: Peer, speed: Speed) -> Result<Sample, String> {
-    ask(&["one", problem.name, peer.name()], speed, limit(speed))
+/// Who waits for a measurement: it can be stopped, and shows how far it is.
+pub struct Waiter<'a> {
+    pub stop: &'a Stop,
+    pub progress: &'a mut Progress,
 }
 
-/// Runs `bench side`.
-pub fn measure_side(problem: &Problem, peers: &[Peer], speed: Speed) -> Result<Outcome, String> {
-    let names: Vec<&str> = peers.iter().map(|peer| peer.name()).collect();
-    ask(&["side", problem.name, &names.join(",")], speed, limit(speed) * peers.len() as u32)
+/// How a wait ended.
+enum End {
+    Answer(String),
+    Late,
+    Stopped,
+    Unreadable(String),
 }
 
-/// Runs this program and reads its line. The reader sleeps meanwhile, so that measuring disturbs nobody.
-fn ask<T: DeserializeOwned>(args: &[&str], speed: Speed, limit: Duration) -> Result<T, String> {
-    let this = std::env::current_exe().map_err(|error| error.to_string())?;
-    let mut command = Command::new(this);
-    command.args(args);
-    if speed == Speed::Quick {
-        command.arg("--quick");
+impl Waiter<'_> {
+    /// Runs `bench one`.
+    pub fn measure(&mut self, problem: &Problem, peer: Peer, speed: Speed) -> Result<Sample, String> {
+        self.ask(&["one", problem.name, peer.name()], speed, limit(speed))
     }
-    let mut child =
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(|error| error.to_string())?;
-    let mut stdout = child.stdout.take().expect("stdout is piped");
-    let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut text = String::new();
-        let _ = sender.send(stdout.read_to_string(&mut text).map(|_| text));
-    });
-    let before = Usage::of_children();
-    let answer = receiver.recv_timeout(limit);
-    if answer.is_err() {
-        let _ = child.kill();
+
+    /// Runs `bench side`.
+    pub fn measure_side(
+        &mut self,
+        problem: &Problem,
+        peers: &[Peer],
+        speed: Speed,
+    ) -> Result<Outcome, String> {
+        let names: Vec<&str> = peers.iter().map(|peer| peer.name()).collect();
+        self.ask(&["side", problem.name, &names.join(",")], speed, limit(speed) * peers.len() as u32)
     }
-    let status = child.wait().map_err(|error| error.to_string())?;
-    let cpu = Usage::of_children().since(before).cpu.as_secs_f64();
-    match answer {
-        // Little CPU time: it slept for ever, or others kept the cores. Much: it spins.
-        Err(_) => Err(format!("no answer within {} s, of which it ran {cpu:.1} s", limit.as_secs())),
-        Ok(_) if !status.success() => Err(format!("it ended with {status}")),
-        Ok(Err(error)) => Err(error.to_string()),
-        Ok(Ok(line)) => serde_json::from_str(&line).map_err(|error| format!("not a sample: {error}")),
+
+    /// Runs this program and reads its line.
+    fn ask<T: DeserializeOwned>(
+        &mut self,
+        args: &[&str],
+        speed: Speed,
+        limit: Duration,
+    ) -> Result<T, String> {
+        let this = std::env::current_exe().map_err(|error| error.to_string())?;
+        let mut command = Command::new(this);
+        command.args(args);
+        if speed == Speed::Quick {
+            command.arg("--quick");
+        }
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(|error| error.to_string())?;
+        let stdout = child.stdout.take().expect("stdout is piped");
+        let before = Usage::of_children();
+        let end = self.wait(stdout, limit);
+        if !matches!(end, End::Answer(_)) {
+            let _ = child.kill();
+        }
+        let status = child.wait().map_err(|error| error.to_string())?;
+        let cpu = Usage::of_children().since(before).cpu.as_secs_f64();
+        match end {
+            End::Stopped => Err("it was stopped".into()),
+            // Little CPU time: it slept for ever, or others kept the cores. Much: it spins.
+            End::Late => Err(format!("no answer within {} s, of which it ran {cpu:.1} s", limit.as_secs())),
+            End::Unreadable(error) => Err(error),
+            End::Answer(_) if !status.success() => Err(format!("it ended with {status}")),
+            End::Answer(line) => {
+                serde_json::from_str(&line).map_err(|error| format!("not a sample: {error}"))
+            }
+        }
+    }
+
+    /// Sleeps until all was said, so that measuring disturbs nobody; only a bar on a terminal is drawn anew once a second.
+    fn wait(&mut self, mut stdout: ChildStdout, limit: Duration) -> End {
+        let (from, mut text, mut part) = (Instant::now(), Vec::new(), [0; 4096]);
+        loop {
+            let Some(left) = limit.checked_sub(from.elapsed()) else { return End::Late };
+            let timeout = self.progress.redraws_after().map_or(left, |pause| pause.min(left));
+            let mut files = [PollFd::new(&stdout, PollFlags::IN), PollFd::new(self.stop, PollFlags::IN)];
+            let timeout =
+                Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() };
+            match poll(&mut files, Some(&timeout)) {
+                Ok(0) => self.progress.draw(),
+                Ok(_) if !files[1].revents().is_empty() => return End::Stopped,
+                Ok(_) => match stdout.read(&mut part) {
+                    Ok(0) => return End::Answer(String::from_utf8_lossy(&text).into_owned()),
+                    Ok(count) => text.extend_from_slice(&part[..count]),
+                    Err(error) => return End::Unreadable(error.to_string()),
+                },
+                Err(Errno::INTR) => {}
+                Err(error) => return End::Unreadable(error.to_string()),
+            }
+        }
     }
 }

@@ -29,7 +29,7 @@ pub const PROBLEMS: &[Problem] = &[
     Problem {
         name: "hogs_spin_starting",
         dir: "hogs",
-        about: "the same with a new strand for each tick",
+        about: "a new strand for each tick, every ms, beside 2 that spin for 50 ms: how late, 2 workers",
         workers: 2,
         peers: STRAND_PEERS,
         run: |peer, meter| hogs::run(peer, Hog::Spin, Tickers::Starting, meter.speed),
@@ -37,7 +37,7 @@ pub const PROBLEMS: &[Problem] = &[
     Problem {
         name: "hogs_spin_strands",
         dir: "hogs",
-        about: "the same with strands that have started",
+        about: "started strands that tick every ms beside 2 that spin for 50 ms: how late, 2 workers",
         workers: 2,
         peers: STRAND_PEERS,
         run: |peer, meter| hogs::run(peer, Hog::Spin, Tickers::Strands, meter.speed),
@@ -53,7 +53,7 @@ pub const PROBLEMS: &[Problem] = &[
     Problem {
         name: "hogs_read_starting",
         dir: "hogs",
-        about: "the same with a new strand for each tick",
+        about: "a new strand for each tick, every ms, beside 2 that block in a read for 50 ms: how late, 2 workers",
         workers: 2,
         peers: STRAND_PEERS,
         run: |peer, meter| hogs::run(peer, Hog::Read, Tickers::Starting, meter.speed),
@@ -61,7 +61,7 @@ pub const PROBLEMS: &[Problem] = &[
     Problem {
         name: "hogs_read_strands",
         dir: "hogs",
-        about: "the same with strands that have started",
+        about: "started strands that tick every ms beside 2 that block in a read for 50 ms: how late, 2 workers",
         workers: 2,
         peers: STRAND_PEERS,
         run: |peer, meter| hogs::run(peer, Hog::Read, Tickers::Strands, meter.speed),
@@ -77,7 +77,7 @@ pub const PROBLEMS: &[Problem] = &[
     Problem {
         name: "hogs_lock_starting",
         dir: "hogs",
-        about: "the same with a new strand for each tick",
+        about: "a new strand for each tick, every ms, beside one that blocks in a lock for 50 ms: how late, 2 workers",
         workers: 2,
         peers: STRAND_PEERS,
         run: |peer, meter| hogs::run(peer, Hog::Lock, Tickers::Starting, meter.speed),
@@ -85,7 +85,7 @@ pub const PROBLEMS: &[Problem] = &[
     Problem {
         name: "hogs_lock_strands",
         dir: "hogs",
-        about: "the same with strands that have started",
+        about: "started strands that tick every ms beside one that blocks in a lock for 50 ms: how late, 2 workers",
         workers: 2,
         peers: STRAND_PEERS,
         run: |peer, meter| hogs::run(peer, Hog::Lock, Tickers::Strands, meter.speed),

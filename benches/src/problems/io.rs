@@ -34,7 +34,7 @@ pub const PROBLEMS: &[Problem] = &[
     Problem {
         name: "tcp_echo_1c",
         dir: "tcp_echo",
-        about: "the same, the server on one core and the load on the other, 1 worker",
+        about: "64 B to and fro over 64 connections, the server on one core and the load on the other, 1 worker",
         workers: 1,
         peers: ECHO_PEERS,
         run: SERVED,
@@ -50,7 +50,7 @@ pub const PROBLEMS: &[Problem] = &[
     Problem {
         name: "tcp_10k_ready",
         dir: "tcp_10k",
-        about: "the same without a buffer while there is nothing to read, 2 workers",
+        about: "10,000 connections that send once a second, no buffer while there is nothing to read, 2 workers",
         workers: 2,
         peers: READY_PEERS,
         run: SERVED,

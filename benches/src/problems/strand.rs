@@ -30,7 +30,7 @@ pub const PROBLEMS: &[Problem] = &[
     Problem {
         name: "strand_spawn_join_2w",
         dir: "strand_spawn_join",
-        about: "the same on 2 workers",
+        about: "start an empty strand from a strand and join it, 2 workers",
         workers: 2,
         peers: SWITCHING_PEERS,
         run: |peer, meter| strand_spawn_join::run(peer, 2, meter),

@@ -46,7 +46,7 @@ pub const PROBLEMS: &[Problem] = &[
     Problem {
         name: "pingpong_2w",
         dir: "pingpong",
-        about: "the same on 2 workers, placed by the runtime",
+        about: "a message to and fro over two channels of capacity 1, 2 workers, placed by the runtime",
         workers: 2,
         peers: PINGPONG_PEERS,
         run: |peer, meter| pingpong::placed(peer, 2, meter),
@@ -54,7 +54,7 @@ pub const PROBLEMS: &[Problem] = &[
     Problem {
         name: "pingpong_cross",
         dir: "pingpong",
-        about: "the same forced onto 2 workers",
+        about: "a message to and fro over two channels of capacity 1, forced onto 2 workers",
         workers: 2,
         peers: &[Ropewalk, TokioMt, TokioCt, Smol, SmolStatic, Go, Flume, Kanal, Crossbeam, Std, Limit],
         run: pingpong::cross,
@@ -86,7 +86,7 @@ pub const PROBLEMS: &[Problem] = &[
     Problem {
         name: "mutex_yielding",
         dir: "mutex",
-        about: "the same, held across a yield",
+        about: "8 tasks lock the same mutex and hold it across a yield, 2 workers",
         workers: 2,
         peers: TASK_PEERS,
         run: |peer, meter| mutex::run(peer, 2, EIGHT_YIELDING, meter),
@@ -110,7 +110,7 @@ pub const PROBLEMS: &[Problem] = &[
     Problem {
         name: "semaphore_yielding",
         dir: "semaphore",
-        about: "the same, held across a yield",
+        about: "8 tasks take the only permit and hold it across a yield, 2 workers",
         workers: 2,
         peers: TASK_PEERS,
         run: |peer, meter| semaphore::run(peer, 2, EIGHT_YIELDING, meter),
@@ -142,7 +142,7 @@ pub const PROBLEMS: &[Problem] = &[
     Problem {
         name: "spsc_unbounded",
         dir: "channel",
-        about: "the same without a bound",
+        about: "one task sends to one, no bound, 2 workers",
         workers: 2,
         peers: UNBOUNDED_PEERS,
         run: |peer, meter| channel::run::<0>(peer, SPSC, meter),
@@ -158,7 +158,7 @@ pub const PROBLEMS: &[Problem] = &[
     Problem {
         name: "mpsc_unbounded",
         dir: "channel",
-        about: "the same without a bound",
+        about: "4 tasks send to one, no bound, 2 workers",
         workers: 2,
         peers: UNBOUNDED_PEERS,
         run: |peer, meter| channel::run::<0>(peer, MPSC, meter),
@@ -174,7 +174,7 @@ pub const PROBLEMS: &[Problem] = &[
     Problem {
         name: "mpmc_unbounded",
         dir: "channel",
-        about: "the same without a bound",
+        about: "4 tasks send to 4 that share the messages, no bound, 2 workers",
         workers: 2,
         peers: SHARED_UNBOUNDED_PEERS,
         run: |peer, meter| channel::run::<0>(peer, MPMC, meter),

@@ -3,6 +3,7 @@
 //! Exit codes: 0, everything that was checked held; 1, something did not, or the output could not be written; 2, the
 //! arguments make no sense.
 
+mod bench;
 mod command;
 mod figure;
 mod heap;

@@ -135,6 +135,8 @@ fn enqueue(pool: &Pool, worker: Option<&Worker>, task: Runnable, admitted: bool)
 /// Calls the user's hook; the task is counted already, so a panic there ends the process, as in every hook.
 #[inline]
 pub(crate) fn tell_of_spawn(pool: &Pool, task: &Runnable) {
+    #[cfg(feature = "tokio-console")]
+    crate::sched::host::begin_span(&task.task());
     if let Some(hook) = &pool.config.hooks.on_task_spawn {
         let abort = crate::wait::Abort("the hook on_task_spawn panicked");
         hook(task.id());

@@ -13,6 +13,7 @@ use super::entry::Entry;
 use super::pool::Pool;
 use super::reasons::Reasons;
 use super::slab::{is_big, pool_of};
+use super::span::TaskSpan;
 use super::worker::Worker;
 use crate::context;
 use crate::group::kin::{self, Kin};
@@ -116,6 +117,7 @@ pub(crate) struct Observation {
     pub(crate) born: u64,
     pub(crate) kin: Option<Kin>,
     pub(crate) reasons: Reasons,
+    pub(crate) span: TaskSpan,
 }
 
 impl Extra for Observation {
@@ -197,6 +199,9 @@ unsafe impl<X: Extra, const BIG: bool> Host for Tasks<X, BIG> {
             let raw = task.as_raw();
             (&*pool_of::<BIG>(raw), Header::extra::<Self>(raw).as_ref().home())
         };
+        #[cfg(feature = "tokio-console")]
+        // SAFETY: as above.
+        unsafe { observation_of(task.as_raw()) }.into_iter().for_each(|seen| seen.span.woken());
         context::with_worker(|worker| {
             let worker = worker.filter(|worker| std::ptr::eq(Arc::as_ptr(&worker.pool), pool));
             match (home, worker) {
@@ -414,6 +419,14 @@ pub(crate) fn observation(task: &TaskRef) -> Option<&Observation> {
     }
 }
 
+/// An observed task was spawned: tokio's console is told.
+#[cfg(feature = "tokio-console")]
+pub(crate) fn begin_span(task: &TaskRef) {
+    if let Some(seen) = observation(task) {
+        seen.span.begin(task.id(), noun(task), name(task), task.spawned_at());
+    }
+}
+
 /// The same, of a live task of any kind or of a job.
 ///
 /// # Safety
@@ -433,7 +446,17 @@ pub(crate) unsafe fn observation_of<'a>(task: NonNull<Header>) -> Option<&'a Obs
 impl Observation {
     pub(crate) fn new(name: Option<Box<str>>, born: u64, kin: Option<Kin>) -> Self {
         let (polls, busy) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { name, home: None, is_strand: false, polls, busy, born, kin, reasons: Reasons::new() }
+        Self {
+            name,
+            home: None,
+            is_strand: false,
+            polls,
+            busy,
+            born,
+            kin,
+            reasons: Reasons::new(),
+            span: TaskSpan::new(),
+        }
     }
 
     pub(crate) fn polled(&self, nanos: u64) {

@@ -15,6 +15,7 @@
 //! | `timers` | which deadlines a pool has, and who is told of new ones |
 //! | `budget`, `counters` | how long a task may go on; what is counted |
 //! | `histogram`, `stamps` | how long polls take, and how long tasks wait for theirs; when those were woken |
+//! | `span` | tasks for tokio's console |
 //! | `reasons`, `owners` | what observed tasks wait for, and who has it |
 
 pub(crate) mod barrier;
@@ -41,6 +42,7 @@ mod post;
 pub(crate) mod reasons;
 pub(crate) mod ring;
 pub(crate) mod slab;
+pub(crate) mod span;
 pub(crate) mod spin;
 pub(crate) mod stamps;
 pub(crate) mod station;

@@ -3,17 +3,17 @@
 use crate::http_hello::wrk_version;
 use crate::quiet::{Quiet, cores};
 use crate::{alloc, go, java};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fs::read_to_string;
 
 /// The machine and the build, for the head of the report.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Machine {
     pub cpu: String,
     pub cores: usize,
     pub memory_gib: u64,
     pub kernel: String,
-    pub allocator: &'static str,
+    pub allocator: String,
     pub versions: Vec<String>,
     pub quiet: Quiet,
 }
@@ -25,7 +25,7 @@ impl Machine {
             cores: cores(),
             memory_gib: memory_gib(),
             kernel: read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().into(),
-            allocator: alloc::NAME,
+            allocator: alloc::NAME.into(),
             versions: versions(),
             quiet,
         }
@@ -49,7 +49,7 @@ fn field(path: &str, name: &str) -> Option<String> {
     line.split_once(':').map(|(_, value)| value.trim().to_string())
 }
 
-const PEERS: [&str; 15] = [
+const PEERS: [&str; 17] = [
     "ropewalk",
     "tokio",
     "smol",
@@ -65,20 +65,29 @@ const PEERS: [&str; 15] = [
     "kanal",
     "crossbeam-channel",
     "parking_lot",
+    "stm",
+    "corosensei",
 ];
 const LOCK: &str = include_str!("../../../Cargo.lock");
 
 /// The peers' versions as built in, and Go's and Java's if there is one.
 fn versions() -> Vec<String> {
-    let locked = PEERS.iter().filter_map(|name| locked_version(name));
+    let built_in = |name: &str| name != "monoio" || cfg!(feature = "monoio");
+    let locked = PEERS.iter().filter(|name| built_in(name)).filter_map(|name| locked_version(name));
     locked.chain(go::version()).chain(java::version()).chain(wrk_version()).collect()
 }
 
-/// `name version` as the lock file says.
+/// `name version` as the lock file says. Where it has several of that name, it says in our own entry which one is meant.
 fn locked_version(name: &str) -> Option<String> {
-    let entry = LOCK.split("[[package]]").find(|entry| entry.contains(&format!("\nname = \"{name}\"\n")))?;
-    let version = entry.lines().find_map(|line| line.strip_prefix("version = "))?;
-    Some(format!("{name} {}", version.trim_matches('"')))
+    let entry = |name: &str| {
+        LOCK.split("[[package]]").find(|entry| entry.contains(&format!("\nname = \"{name}\"\n")))
+    };
+    let meant = entry(env!("CARGO_PKG_NAME"))?.lines().find_map(|line| {
+        let dependency = line.trim().trim_end_matches(',').trim_matches('"');
+        dependency.strip_prefix(name)?.strip_prefix(' ')
+    });
+    let only = || entry(name)?.lines().find_map(|line| line.strip_prefix("version = "));
+    Some(format!("{name} {}", meant.or_else(only)?.trim_matches('"')))
 }
 
 #[cfg(test)]
@@ -89,5 +98,7 @@ mod tests {
     fn the_lock_file_names_the_peers() {
         assert!(locked_version("tokio").unwrap().starts_with("tokio 1."));
         assert!(locked_version("no-such-crate").is_none());
+        assert!(locked_version("parking_lot").unwrap().starts_with("parking_lot 0.12."), "another has 0.5");
+        assert!(PEERS.iter().all(|name| locked_version(name).is_some()));
     }
 }

@@ -4,19 +4,18 @@
 use super::figures::{Figure, Figures, Ratio};
 use crate::peers::Peer;
 use crate::targets::Row;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Us against one other: its figure and ours divided by it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Against {
-    #[serde(serialize_with = "by_name")]
     pub peer: Peer,
     pub figure: f64,
     pub ratio: Option<Ratio>,
 }
 
 /// Whether something is as good as it should be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Finding {
     Yes,
@@ -37,7 +36,7 @@ impl Finding {
 }
 
 /// The target as a ratio to a peer of the same run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Goal {
     pub against: Option<Against>,
     /// What `ours / theirs` (or, of a row judged as it is, ours) must reach.
@@ -48,10 +47,8 @@ pub struct Goal {
 }
 
 /// One row's verdict.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    #[serde(skip)]
-    pub row: &'static Row,
     pub ours: Option<f64>,
     pub best: Option<Against>,
     pub tokio: Option<Against>,
@@ -60,19 +57,10 @@ pub struct Verdict {
     pub floor_held: Option<Finding>,
 }
 
-fn by_name<S: serde::Serializer>(peer: &Peer, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(peer.name())
-}
-
-pub fn judge(figures: &Figures) -> Vec<Verdict> {
-    figures.rows().map(|row| judge_row(row, figures)).collect()
-}
-
-fn judge_row(row: &'static Row, figures: &Figures) -> Verdict {
+pub fn judge(row: &Row, figures: &Figures) -> Verdict {
     let ours = figures.get(row.name, row.ours);
     let floor = best_of(row, ours, figures, Peer::is_floor);
     Verdict {
-        row,
         ours: ours.map(|figure| figure.median),
         best: best_of(row, ours, figures, Peer::is_rival),
         tokio: best_of(row, ours, figures, Peer::is_tokio),
@@ -136,7 +124,7 @@ mod tests {
     use super::*;
 
     fn of(figures: Figures, row: &str) -> Verdict {
-        judge(&figures).into_iter().find(|verdict| verdict.row.name == row).unwrap()
+        judge(crate::targets::rows().find(|other| other.name == row).unwrap(), &figures)
     }
 
     #[test]

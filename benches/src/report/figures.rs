@@ -1,18 +1,20 @@
 //! From samples to one figure per row and peer: the median over the rounds.
 
-use super::Samples;
+use crate::driver::Samples;
 use crate::meter::{Sample, median};
 use crate::peers::Peer;
 use crate::targets::{Row, Source, rows};
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 
 /// A row's figure for one peer.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     pub median: f64,
     pub min: f64,
     pub max: f64,
+    /// How far the extremes are apart, as a share of the median.
+    pub spread: Option<f64>,
     /// CPU time of the whole process per operation, nanoseconds.
     pub cpu_ns_per_op: Option<f64>,
     pub samples: Vec<f64>,
@@ -45,13 +47,23 @@ impl Figures {
         self.0.get(row).into_iter().flatten().map(|(&peer, figure)| (peer, figure))
     }
 
+    /// The same, to keep.
+    pub fn of_row(&self, row: &str) -> BTreeMap<Peer, Figure> {
+        self.0.get(row).cloned().unwrap_or_default()
+    }
+
     pub fn get(&self, row: &str, peer: Peer) -> Option<&Figure> {
         self.0.get(row)?.get(&peer)
     }
 
     #[cfg(test)]
-    pub fn with(mut self, row: &'static str, peer: Peer, value: f64) -> Self {
-        self.0.entry(row).or_default().insert(peer, Figure::of_values(vec![value], None));
+    pub fn with(self, row: &'static str, peer: Peer, value: f64) -> Self {
+        self.with_all(row, peer, &[value])
+    }
+
+    #[cfg(test)]
+    pub fn with_all(mut self, row: &'static str, peer: Peer, values: &[f64]) -> Self {
+        self.0.entry(row).or_default().insert(peer, Figure::of_values(values.to_vec(), None));
         self
     }
 }
@@ -62,21 +74,31 @@ impl Figure {
         Self::of_values(vec![1.0; count.max(1)], None)
     }
 
-    fn of_values(samples: Vec<f64>, cpu_ns_per_op: Option<f64>) -> Self {
+    pub fn of_values(samples: Vec<f64>, cpu_ns_per_op: Option<f64>) -> Self {
         let mut sorted = samples.clone();
         let median = median(&mut sorted);
-        Self { median, min: sorted[0], max: sorted[sorted.len() - 1], cpu_ns_per_op, samples }
+        let (min, max) = (sorted[0], sorted[sorted.len() - 1]);
+        let spread = (samples.len() > 1 && median > 0.0).then(|| (max - min) / median);
+        Self { median, min, max, spread, cpu_ns_per_op, samples }
     }
 }
 
 /// Ours divided by theirs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
     /// The median of the ratios of measurements that were made together.
+    #[serde(deserialize_with = "or_nan")]
     pub median: f64,
     /// Where that median is if it were measured again, 19 times of 20: a statement about the ratios that were seen, by their ranks.
+    #[serde(deserialize_with = "or_nan")]
     pub low: f64,
+    #[serde(deserialize_with = "or_nan")]
     pub high: f64,
+}
+
+/// JSON has no word for what comes of a division by zero; it is written as null.
+fn or_nan<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
 }
 
 impl Figure {
