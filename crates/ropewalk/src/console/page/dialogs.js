@@ -68,6 +68,7 @@ function traces() {
     const [time, begun] = [Number(seconds.value) * 1e3, performance.now()];
     const clock = setInterval(() => { progress.value = Math.min(1, (performance.now() - begun) / time); }, 100);
     start.disabled = true;
+    progress.classList.add('on');
     setText(said, `Recording for ${seconds.value} s ...`);
     try {
       const blob = await (await ask('api/trace', { seconds: seconds.value })).blob();
@@ -79,6 +80,7 @@ function traces() {
     } finally {
       clearInterval(clock);
       progress.value = 0;
+      progress.classList.remove('on');
       start.disabled = false;
     }
   });

@@ -28,7 +28,8 @@ function reasonOf(members) {
   const all = members.map((task) => reason(task.waits_for));
   const [things, places] = ['what', 'which'].map((name) => new Set(all.map((one) => one[name])));
   const what = things.size === 1 ? all[0].what : pattern(all[0].what);
-  const which = places.size === 1 ? all[0].which : `${places.size} different`;
+  // That each has its own says nothing.
+  const which = places.size === 1 ? all[0].which : places.size < all.length ? `${places.size} different` : '';
   return { waits_for: members[0].waits_for && [what, which].filter(Boolean).join(', '), what, which };
 }
 

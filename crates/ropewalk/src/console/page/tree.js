@@ -21,7 +21,7 @@ class Line {
     [this.name, this.times, this.place] = ['name', 'times', 'place'].map((name) => h('span', { class: name }));
     this.drawing = shape('bars');
     this.state = h('span', {});
-    this.cells.task.append(this.twist, this.name, this.times, this.place);
+    this.cells.task.append(this.twist, this.times, this.name, this.place);
     [this.what, this.which] = [h('span'), h('span', { class: 'which' })];
     this.cells.reason.append(this.what, this.which);
     this.cells.state.append(this.drawing, this.state);
@@ -43,7 +43,7 @@ class Line {
     element.tabIndex = isActive ? 0 : -1;
     setMarked(this.name, task.name ?? task.spawned_at, wanted);
     this.name.classList.toggle('code', !task.name);
-    setText(this.times, members ? `× ${count(members.length)}` : '');
+    setText(this.times, members ? `${count(members.length)} ×` : '');
     setMarked(this.place, task.name ? task.spawned_at : '', wanted);
     setMarked(cells.id, task.id === null ? '' : String(task.id), wanted);
     setMarked(cells.kind, task.kind, wanted);

@@ -1,0 +1,216 @@
+// What must be so of the console's page. See ci/console.
+
+import { check, demand, finish, hindrances, launch, open, picture, same, skipped, start, until } from './harness.mjs';
+
+const program = await start();
+const browser = await launch();
+const page = await open(browser, program.url);
+
+const rows = page.locator('.tree .body [role=row]');
+const search = page.locator('#search');
+const text = (selector) => page.locator(selector).first().textContent();
+const focused = () => page.evaluate(() => document.activeElement.getAttribute('aria-level') && document.activeElement.querySelector('.name').textContent);
+const rowOf = (name) => rows.filter({ has: page.locator('.name', { hasText: name }) }).first();
+/** So many answers later. */
+async function updates(count) {
+  for (let seen = 0; seen < count; seen += 1) await page.waitForResponse((answer) => answer.url().includes('/api/state'));
+}
+
+await check('the page is by the program, and tells who it is', async () => {
+  same(await text('#program'), 'console', 'program');
+  demand(Number(await text('#pid')) > 0, 'there is a pid');
+  demand((await page.title()).startsWith('console · '), 'the title names the program');
+});
+
+await check('pools and workers have states that can be read', async () => {
+  same(await page.locator('.pool h2').allTextContents(), ['Pool main', 'Pool loft'], 'pools');
+  const states = await page.locator('.pool').first().locator('.workers tbody td.state').allTextContents();
+  demand(states.length >= 3 && states.every((state) => /^(busy|idle|polling|retiring|vacant)$/.test(state)), states.join());
+});
+
+await check('figures live', async () => {
+  const seen = async () => [await text('#uptime'), await text('.chart .value'), await page.locator('.chart .line').first().getAttribute('d')];
+  const before = await seen();
+  await until('uptime, rate and curve change', async () => (await seen()).every((now, index) => now && now !== before[index]));
+  demand(/^[\d.]+[kM]?\/s$/.test(await text('.chart .value')), `a rate: ${await text('.chart .value')}`);
+  demand(/now .*lowest .*highest/.test(await page.locator('.chart svg').first().getAttribute('aria-label')), 'a chart is described');
+});
+
+await check('times are shown as histograms, and the longest poll with its task', async () => {
+  await until('the fog was seen', async () => (await text('.longest')).includes('fog'));
+  demand(/examples.console\.rs:\d+/.test(await text('.longest')), 'it says where it was spawned');
+  demand((await page.locator('.bars').first().getAttribute('d')).length > 20, 'bars are drawn');
+  demand(/^[\d.]+ (ns|µs|ms|s)$/.test(await text('.quantiles td')), await text('.quantiles td'));
+});
+
+await check('nothing moves while it lives', async () => {
+  await page.evaluate(() => {
+    globalThis.moved = 0;
+    new PerformanceObserver((list) => list.getEntries().forEach((entry) => { globalThis.moved += entry.value; })).observe({ type: 'layout-shift' });
+  });
+  await updates(4);
+  const moved = await page.evaluate(() => globalThis.moved);
+  demand(moved < 0.005, `moved by ${moved}`);
+});
+
+await check('a pause is one', async () => {
+  await page.click('#pause');
+  same(await text('#live'), 'paused', 'it says so');
+  const before = await text('#uptime');
+  await page.waitForTimeout(1600); // longer than it would take
+  same(await text('#uptime'), before, 'uptime');
+  await page.click('#pause');
+  await until('it lives again', async () => (await text('#live')) === 'live' && (await text('#uptime')) !== before);
+});
+
+await check('a search narrows the tree', async () => {
+  const all = await rows.count();
+  await page.locator('body').press('/');
+  await search.pressSequentially('LightH', { delay: 30 });
+  await until('one is left', async () => (await rows.count()) === 1);
+  same(await rows.locator('mark').allTextContents(), ['lighth'], 'what was found is marked');
+  demand(/^1 of \d+ match$/.test(await text('#found')), await text('#found'));
+  await search.fill('no such thing');
+  await until('none is left', async () => (await rows.count()) === 0);
+  demand((await text('#tree > .nothing')).includes('no such thing'), 'that is said');
+  await search.press('Escape');
+  await until('all are back', async () => (await rows.count()) >= all - 8);
+});
+
+await check('those that are alike are one line, which opens', async () => {
+  await rowOf('gulls').click();
+  await page.keyboard.press('ArrowDown');
+  await until('a line for all gulls', async () => (await page.locator('.row:focus .times').textContent()) === '400 ×');
+  await page.keyboard.press('ArrowRight');
+  await until('it is open', async () => Number(await page.locator('.tree').getAttribute('aria-rowcount')) > 400);
+  demand((await rows.count()) < 100, 'only what is in sight is there');
+});
+
+await check('the tree is used by keys, and keeps the focus', async () => {
+  await page.keyboard.press('End');
+  await page.keyboard.press('Home');
+  same(await focused(), 'harbour', 'Home');
+  const row = () => page.locator('.row:focus');
+  await page.keyboard.press('ArrowLeft');
+  same(await row().getAttribute('aria-expanded'), 'false', 'ArrowLeft closes');
+  await updates(3);
+  same([await focused(), await row().getAttribute('aria-expanded')], ['harbour', 'false'], 'after three updates');
+  await page.keyboard.press('ArrowDown');
+  same(await focused(), 'clerk', 'its children are hidden');
+  await page.keyboard.press('ArrowUp');
+  await page.keyboard.press('ArrowRight');
+  same(await row().getAttribute('aria-expanded'), 'true', 'ArrowRight opens');
+  await page.keyboard.press('ArrowRight');
+  same(await row().getAttribute('aria-level'), '2', 'ArrowRight goes in');
+  await page.keyboard.press('ArrowLeft');
+  await until('out again', async () => (await focused()) === 'harbour' || (await page.keyboard.press('ArrowLeft')), 5);
+  demand((await text('#details')).includes('harbour'), 'the details are of what has the focus');
+  same(await page.locator('.tree .body [tabindex="0"]').count(), 1, 'one line can be tabbed to');
+  await page.keyboard.press('PageDown');
+  await page.keyboard.press('PageDown');
+  const far = await focused();
+  await updates(2);
+  same(await focused(), far, 'far down, after updates');
+});
+
+await check('the tree can be sorted', async () => {
+  await page.click('.c-busy button');
+  same(await page.locator('[role=columnheader].c-busy').getAttribute('aria-sort'), 'descending', 'aria-sort');
+  await page.locator('.tree').evaluate((tree) => { tree.scrollTop = 0; });
+  await until('the hog is first', async () => (await rows.first().locator('.name').textContent()) === 'fog');
+  await page.click('.c-busy button');
+});
+
+await check('the longest poll leads to its task', async () => {
+  await page.locator('.longest button').first().click();
+  await until('it has the focus', async () => (await focused()) === 'fog');
+});
+
+await check('a dump is shown', async () => {
+  await page.click('#dump');
+  await until('it is there', async () => (await text('#dump-text')).includes('"lighthouse" task'));
+  demand(/lines?, taken at/.test(await text('#dump-said')), await text('#dump-said'));
+  same(await hindrances(page), [], 'hindrances');
+  await picture(page, 'dump', false);
+  const [download] = await Promise.all([page.waitForEvent('download'), page.click('#dump-save')]);
+  demand(download.suggestedFilename().endsWith('.txt'), download.suggestedFilename());
+  const json = await page.request.get(new URL(await page.locator('#dump-json').getAttribute('href'), program.url).href);
+  demand((await json.json()).tasks.length > 0, 'and as JSON');
+  await page.keyboard.press('Escape');
+  same(await page.evaluate(() => document.activeElement.id), 'dump', 'the focus is back');
+});
+
+const hasTrace = (await page.request.get(`${program.url}api/trace?seconds=0.1`)).status() !== 404;
+if (!hasTrace) skipped('trace', 'the server has none yet');
+await check('a trace is saved, or it is said why not', async () => {
+  const before = page.wrong.length;
+  await page.click('#trace');
+  await page.selectOption('#trace-seconds', '0.5');
+  const saved = hasTrace ? page.waitForEvent('download') : null;
+  await page.click('#trace-start');
+  await until('it is over', async () => /^(Saved|There is no trace)/.test(await text('#trace-said')));
+  if (saved) demand((await saved).suggestedFilename().endsWith('.json'), 'a file');
+  same((await text('#trace-said')).startsWith('Saved'), hasTrace, await text('#trace-said'));
+  same(await hindrances(page), [], 'hindrances');
+  await picture(page, 'trace', false);
+  await page.keyboard.press('Escape');
+  if (!hasTrace) page.wrong.splice(before); // the browser complains of the 404
+});
+
+await check('metrics are linked', async () => {
+  const answer = await page.request.get(await page.locator('#metrics').evaluate((link) => link.href));
+  demand((await answer.text()).includes('ropewalk_pool_alive'), 'Prometheus text');
+});
+
+await check('names are text, whatever they are', async () => {
+  const made = await page.evaluate(async () => {
+    const [{ setMarked }, box] = [await import('/dom.js'), document.createElement('p')];
+    setMarked(box, 'a <img src=x onerror=alert(1)> b', 'img');
+    return [box.querySelectorAll('*').length, box.textContent];
+  });
+  same(made, [1, 'a <img src=x onerror=alert(1)> b'], 'only the mark is an element');
+});
+
+const looks = { light: {}, dark: { colorScheme: 'dark' }, phone: { viewport: { width: 360, height: 740 }, deviceScaleFactor: 2 }, wide: { viewport: { width: 2400, height: 1300 } }, tablet: { viewport: { width: 800, height: 1100 }, colorScheme: 'dark' } };
+const backgrounds = new Map();
+for (const [name, options] of Object.entries(looks)) {
+  await check(`${name}: it fits, and nobody is hindered`, async () => {
+    const other = await open(browser, program.url, { reducedMotion: 'reduce', ...options });
+    await other.click('.pool:nth-child(2) .toggle');
+    await other.waitForTimeout(3500); // for the picture: some curve
+    same(await other.evaluate(() => document.documentElement.scrollWidth - innerWidth), 0, 'beyond the edge');
+    same(await hindrances(other), [], 'hindrances');
+    same(await other.locator('#live .shape').evaluate((shape) => getComputedStyle(shape).animationName), 'none', 'motion');
+    backgrounds.set(name, await other.evaluate(() => getComputedStyle(document.body).backgroundColor));
+    await picture(other, name);
+    same(other.wrong, [], 'complaints');
+    await other.context().close();
+  });
+}
+await check('dark is dark', async () => {
+  const light = (name) => Math.max(...backgrounds.get(name).match(/\d+/g).map(Number));
+  demand(light('dark') < 60 && light('light') > 200, [...backgrounds].join());
+});
+
+await check('a token is passed on', async () => {
+  const other = await open(browser, `${program.url}?token=0123456789abcdef`);
+  const asked = other.asked.filter((url) => url.includes('/api/'));
+  demand(asked.length > 0 && asked.every((url) => url.includes('token=0123456789abcdef')), asked.join());
+  demand((await other.locator('#dump-json').getAttribute('href')).includes('token=') && (await other.locator('#metrics').getAttribute('href')).includes('token='), 'links');
+  await other.context().close();
+});
+
+await check('nothing went wrong, and nobody else was asked', async () => {
+  same(page.wrong, [], 'complaints');
+  const own = new URL(program.url).origin;
+  same(page.asked.filter((url) => !url.startsWith(own) && !url.startsWith('data:') && !url.startsWith(`blob:${own}`)), [], 'others');
+});
+
+await check('when the program ends that is said', async () => {
+  same(await program.stop(), 0, 'status');
+  await until('it is seen', async () => (await text('#live')) === 'no answer');
+  demand((await text('#trouble')).includes('does not answer'), await text('#trouble'));
+});
+
+await browser.close();
+finish();
