@@ -150,12 +150,13 @@ impl Worker {
         let observation = host::observation(&watched);
         let from = observation.map(|_| config.clock.now());
         let timed = self.begin_timing();
-        let entered = observation.map(|observation| observation.span.enter());
         if let (Some(observation), Some(from)) = (observation, from) {
             observation.reasons.begin(from, watched.is_asked());
         }
-        let ran = task.run_with(&self.frame.yielded);
-        drop(entered);
+        let ran = {
+            let _entered = observation.map(|observation| observation.span.enter());
+            task.run_with(&self.frame.yielded)
+        };
         timed.into_iter().for_each(|from| self.end_timing(from));
         if let (Ran::Done, Some(observation)) = (&ran, observation) {
             observation.span.end();
