@@ -21,13 +21,13 @@ static LEDGER: Mutex<u64> = Mutex::new(0);
 fn main() -> Result<(), Box<dyn Error>> {
     let address = std::env::args().nth(1);
     let runtime = Runtime::builder().worker_threads(3).observe(true).build()?;
+    let loft = Pool::builder().name("loft").workers(1).build(&runtime.handle())?;
     // This is all it takes.
     let console = Console::builder()
         .address(address.as_deref().unwrap_or("127.0.0.1:0").parse()?)
         .serve(&runtime.handle())?;
     println!("look at {}", console.url());
 
-    let loft = Pool::builder().name("loft").workers(1).build(&runtime.handle())?;
     let (orders, ordered) = channel::bounded(4);
     let named = |name: &str| task::Builder::new().name(name);
     let handle = runtime.handle();
