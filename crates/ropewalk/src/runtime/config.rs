@@ -92,6 +92,8 @@ pub(crate) struct Config {
     pub(crate) block_in_task: BlockInTask,
     pub(crate) observe: bool,
     pub(crate) histograms: bool,
+    /// Events for each worker; 0: nothing is recorded.
+    pub(crate) record: usize,
     pub(crate) seed: u64,
     pub(crate) clock: Timebase,
     #[cfg(unix)]

@@ -154,14 +154,17 @@ impl Extra for Member {
     }
 }
 
-/// The pinned task by which a waiting fibre is woken; not a task of the user's, so shutdown passes over it.
+/// The pinned task by which a waiting fibre is woken, or the root of a `block_on`; not a task of the user's, so shutdown passes over it.
 #[derive(Debug)]
-pub(crate) struct Ticket(pub(crate) u16);
+pub(crate) struct Ticket {
+    pub(crate) home: u16,
+    pub(crate) root: bool,
+}
 
 impl Extra for Ticket {
     const KIND: u8 = 3;
     fn home(&self) -> Option<u16> {
-        Some(self.0)
+        Some(self.home)
     }
 }
 
@@ -361,6 +364,12 @@ pub(crate) fn noun(task: &TaskRef) -> &'static str {
         Job::KIND => "job",
         _ => "task",
     }
+}
+
+/// Whether it may be an observed one, or have a name.
+pub(crate) fn may_be_observed(task: &Runnable) -> bool {
+    // SAFETY: a task that can run is alive.
+    matches!(unsafe { Header::kind(task.as_raw()) }, Observation::KIND | Stranded::KIND)
 }
 
 /// What was observed of a task, if it is an observed one.

@@ -15,6 +15,7 @@
 //! | `timers` | which deadlines a pool has, and who is told of new ones |
 //! | `budget`, `counters` | how long a task may go on; what is counted |
 //! | `histogram`, `stamps` | how long polls take, and how long tasks wait for theirs; when those were woken |
+//! | `recorder` | what happened last, for traces |
 //! | `reasons` | what observed tasks wait for |
 
 pub(crate) mod barrier;
@@ -38,6 +39,7 @@ pub(crate) mod park;
 pub(crate) mod pool;
 mod post;
 pub(crate) mod reasons;
+pub(crate) mod recorder;
 pub(crate) mod ring;
 pub(crate) mod slab;
 pub(crate) mod spin;
