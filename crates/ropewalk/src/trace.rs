@@ -39,6 +39,7 @@
 
 mod chrome;
 mod data;
+mod lines;
 mod snapshot;
 mod wakes;
 

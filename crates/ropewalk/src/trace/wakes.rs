@@ -37,7 +37,7 @@ impl Trace {
     /// ```
     /// let runtime = ropewalk::Runtime::builder().worker_threads(1).record(1024).build()?;
     /// let parent = runtime.spawn(async { ropewalk::spawn(async {}).await.unwrap() });
-    /// let parent_id = parent.id();
+    /// let parent_id = parent.id().unwrap();
     /// runtime.block_on(parent).unwrap();
     /// let wakes = runtime.trace().wakes();
     /// let child = wakes.iter().find(|wake| wake.by == Some(parent_id)).unwrap();

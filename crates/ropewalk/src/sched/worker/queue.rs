@@ -35,6 +35,7 @@ impl Worker {
     }
 
     /// A woken task, or a `NEW` one, while the slot is not simply open.
+    #[inline(never)]
     fn push_aside<const NEW: bool>(&self, task: Runnable) {
         self.note_woken::<NEW>(&task);
         if self.retiring.get() {
@@ -71,6 +72,7 @@ impl Worker {
         self.push_pinned_aside::<true>(task);
     }
 
+    #[inline(never)]
     fn push_pinned_aside<const NEW: bool>(&self, task: Runnable) {
         self.note_woken::<NEW>(&task);
         self.stamp_woken(&task);

@@ -138,6 +138,7 @@ impl Worker {
         }
     }
 
+    #[inline(never)]
     fn run_watched(&self, task: Runnable, kind: Kind) -> Ran {
         let (config, id) = (&self.pool.config, task.id());
         let watched = host::may_be_observed(&task).then(|| task.task());
