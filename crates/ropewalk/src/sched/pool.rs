@@ -333,10 +333,13 @@ impl Pool {
     /// From now on what happens is recorded, on other tapes than before, or no more.
     pub(crate) fn record(&self, on: bool) {
         self.set_seen(RECORDED, on);
-        for station in self.stations() {
-            self.runtime.recorder.tape(&self.name, station); // made here, not by the worker; what is of no use any more is freed
-        }
+        self.lay_tapes(self.stations());
         self.changed();
+    }
+
+    /// Tapes are made here, not by the workers, if something is recorded; and those that are of no use any more are freed.
+    fn lay_tapes<'a>(&self, stations: impl Iterator<Item = &'a Arc<Station>>) {
+        stations.for_each(|station| drop(self.runtime.recorder.tape(&self.name, station)));
     }
 
     /// True: that is new.
@@ -417,7 +420,9 @@ impl Pool {
 
     /// While `resizing` is held.
     fn man(self: &Arc<Self>, hire: impl Fn(Arc<Pool>, Arc<Station>) -> io::Result<()>) -> io::Result<()> {
-        let mut to_hire = self.reassign().into_iter();
+        let to_hire = self.reassign();
+        self.lay_tapes(to_hire.iter());
+        let mut to_hire = to_hire.into_iter();
         let hired = to_hire.try_for_each(|station| {
             hire(self.clone(), station.clone()).inspect_err(|_| self.leave_unmanned(&station))
         });
