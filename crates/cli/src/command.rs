@@ -1,6 +1,6 @@
 //! Which command the arguments mean. A later one (`bench`, `top`) is an entry in [`COMMANDS`] and a module.
 
-use crate::{serve, tour};
+use crate::{serve, tour, trace};
 use std::io::{self, Write};
 
 /// How a command went that could be carried out.
@@ -49,6 +49,12 @@ const COMMANDS: &[Command] = &[
         summary: "a server to play with, until ctrl-c: echo, http",
         help: serve::help,
         run: serve::run,
+    },
+    Command {
+        name: "trace",
+        summary: "what a recording says: longest polls, slow wake-ups, idle time",
+        help: trace::help,
+        run: trace::run,
     },
 ];
 

@@ -10,6 +10,7 @@ mod json;
 mod serve;
 mod show;
 mod tour;
+mod trace;
 
 use command::{Failure, Verdict};
 use std::io::Write;

@@ -30,20 +30,22 @@ impl Service {
 }
 
 /// The arguments, understood.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Options {
     pub(crate) service: Service,
     pub(crate) listen: SocketAddr,
     /// How long open connections may go on after ctrl-c.
     pub(crate) drain: Duration,
     pub(crate) json: bool,
+    /// Where a recording of what it did goes.
+    pub(crate) trace: Option<String>,
 }
 
 const PORT: u16 = 7878;
 const DRAIN: u64 = 5;
 /// The longest drain: an hour.
 const LONGEST: f64 = 3600.0;
-const ACCEPTED: &str = "--listen ADDRESS, --drain SECONDS, --json, --help";
+const ACCEPTED: &str = "--listen ADDRESS, --drain SECONDS, --trace FILE, --json, --help";
 
 pub(crate) fn help() -> String {
     let mut text = format!(
@@ -51,11 +53,14 @@ pub(crate) fn help() -> String {
 nobody any more, lets open connections go on for a while, cancels what is left
 and says how many that were. A second ctrl-c cancels at once.
 
-usage: ropewalk serve SERVICE [--listen ADDRESS] [--drain SECONDS] [--json]
+usage: ropewalk serve SERVICE [--listen ADDRESS] [--drain SECONDS] [--trace FILE]
+                       [--json]
 
   --listen ADDRESS  where to listen: IP:PORT, or a port alone, which is on
                     127.0.0.1; port 0 takes a free one (127.0.0.1:{PORT})
   --drain SECONDS   how long open connections may go on ({DRAIN})
+  --trace FILE      records what the workers do, and writes the last of it there
+                    when it ends, for `ropewalk trace` and Perfetto
   --json            a line of JSON when it listens, and one when it has ended
   --help            this text
 
@@ -73,8 +78,13 @@ impl Options {
     /// Understands the arguments, or says what is wrong with them and what is accepted.
     pub(crate) fn parse(args: &[String]) -> Result<Self, Failure> {
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
-        let mut options =
-            Self { service: Service::Echo, listen, drain: Duration::from_secs(DRAIN), json: false };
+        let mut options = Self {
+            service: Service::Echo,
+            listen,
+            drain: Duration::from_secs(DRAIN),
+            json: false,
+            trace: None,
+        };
         let (mut service, mut args) = (None, args.iter());
         while let Some(arg) = args.next() {
             let (option, value) = match arg.split_once('=') {
@@ -85,6 +95,7 @@ impl Options {
             match option {
                 "--listen" => options.listen = address(value_of())?,
                 "--drain" => options.drain = seconds(value_of())?,
+                "--trace" => options.trace = Some(file(value_of())?),
                 "--json" if value.is_none() => options.json = true,
                 "--json" => return Err(Failure::Usage(format!("--json takes no value; {arg:?} was given"))),
                 name if service.is_none() && !name.starts_with('-') => service = Some(find(name)?),
@@ -118,6 +129,11 @@ fn address(text: &str) -> Result<SocketAddr, Failure> {
              from 0 to 65535"
         ))
     })
+}
+
+fn file(text: &str) -> Result<String, Failure> {
+    let missing = || Failure::Usage("--trace needs the name of a file".to_owned());
+    Some(text.to_owned()).filter(|text| !text.is_empty()).ok_or_else(missing)
 }
 
 fn seconds(text: &str) -> Result<Duration, Failure> {
