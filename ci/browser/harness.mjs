@@ -46,6 +46,7 @@ export async function until(what, ask, seconds = 30) {
 /** The program, and where its console is. */
 export async function start() {
   const child = spawn(program, ['127.0.0.1:0'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  process.once('exit', () => child.kill('SIGKILL')); // also if something here is thrown
   const ended = new Promise((resolve) => child.once('exit', resolve));
   const lines = createInterface({ input: child.stdout });
   const first = await new Promise((resolve, reject) => {
