@@ -19,6 +19,7 @@
 //! | `GET /` | the page |
 //! | `GET /api/state?tasks=500&q=text` | what the page shows, as JSON; so many tasks at most, and of these those in which the text is found |
 //! | `GET /api/dump.txt`, `/api/dump.json` | a [dump](crate::dump) |
+//! | `GET /api/trace?seconds=2` | records for so long, and answers a [trace](crate::trace) for Perfetto |
 //! | `GET /metrics` | the text that Prometheus scrapes |
 //!
 //! The page asks every second. An answer walks all tasks, which takes about a tenth of a second for a million of them, on the console's thread;

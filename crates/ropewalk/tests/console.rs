@@ -154,6 +154,37 @@ fn dumps_and_metrics() {
 }
 
 #[test]
+fn a_trace_of_what_happens_meanwhile() {
+    let runtime = runtime(1);
+    let console = serve(&runtime);
+    let over = Arc::new(AtomicBool::new(false));
+    let busy = {
+        let over = over.clone();
+        task::Builder::new().name("busy").spawn_on(&runtime.handle(), async move {
+            while !over.load(Ordering::Relaxed) {
+                ropewalk::yield_now().await;
+            }
+        })
+    };
+    let trace = ask(&console, "/api/trace?seconds=0.5").json();
+    let events = trace["traceEvents"].as_array().unwrap();
+    assert!(events.iter().any(|event| event["ph"] == "X" && event["name"] == "busy"), "{events:?}");
+    // One at a time; and who goes away does not keep the others out.
+    let mut first = TcpStream::connect(console.address()).unwrap();
+    first.write_all(b"GET /api/trace?seconds=30 HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    while ask(&console, "/api/trace?seconds=0.1").status != 409 {}
+    drop(first);
+    while ask(&console, "/api/trace?seconds=0.1").status != 200 {}
+    for seconds in ["0", "31", "x", "NaN"] {
+        let answer = ask(&console, &format!("/api/trace?seconds={seconds}"));
+        assert_eq!(answer.status, 400, "{seconds}");
+        assert!(answer.json()["error"].as_str().unwrap().contains("0.1 to 30"), "{}", answer.body);
+    }
+    over.store(true, Ordering::Relaxed);
+    busy.wait().unwrap();
+}
+
+#[test]
 fn what_is_wrong_is_said_with_what_is_accepted() {
     let runtime = runtime(1);
     let console = serve(&runtime);

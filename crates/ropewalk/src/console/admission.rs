@@ -1,7 +1,7 @@
 //! Who may ask.
 //!
 //! A page of another site can make a browser ask here, and by a name that it lets point here ("DNS rebinding") even read the answer. So a request
-//! must come by an address, or as `localhost`; and with the token, if there is one.
+//! must come by an address, or as `localhost`; not from another site's page, as browsers say themselves; and with the token, if there is one.
 
 use hyper::header::{AUTHORIZATION, HOST};
 use hyper::{Request, StatusCode};
@@ -17,6 +17,10 @@ pub(super) fn admit<B>(request: &Request<B>, token: Option<&str>) -> Result<(), 
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
     if !host.is_some_and(is_plain) {
         return Err((StatusCode::FORBIDDEN, "the host must be an IP address or localhost"));
+    }
+    let site = request.headers().get("sec-fetch-site").and_then(|site| site.to_str().ok());
+    if matches!(site, Some("cross-site" | "same-site")) {
+        return Err((StatusCode::FORBIDDEN, "a page of another site asks: open this address itself"));
     }
     let Some(token) = token else { return Ok(()) };
     let bearer =
@@ -105,6 +109,17 @@ mod tests {
             assert_eq!(asked("/", "localhost", token, Some(wrong)), Err(401), "{wrong}");
         }
         assert_eq!(asked("/", "localhost", token, None), Err(401));
+    }
+
+    #[test]
+    fn not_from_the_page_of_another_site() {
+        for (site, admitted) in
+            [("same-origin", true), ("none", true), ("cross-site", false), ("same-site", false)]
+        {
+            let request =
+                Request::get("/").header(HOST, "localhost").header("sec-fetch-site", site).body(()).unwrap();
+            assert_eq!(admit(&request, None).is_ok(), admitted, "{site}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::admission::{admit, decoded, query};
 use super::{page, state};
 use crate::__json::Json;
 use crate::runtime::Handle;
+use crate::sync::Mutex;
 use crate::{DumpOptions, spawn_blocking};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -21,11 +22,18 @@ const TASKS: usize = 500;
 const MOST_TASKS: usize = 10_000;
 /// How long a walk over all tasks may take.
 const WALK: Duration = Duration::from_secs(1);
+/// How many seconds are recorded unless it is said otherwise, and what is accepted.
+const SECONDS: f64 = 2.0;
+const ACCEPTED_SECONDS: std::ops::RangeInclusive<f64> = 0.1..=30.0;
+/// Events of each worker that a recording keeps.
+const EVENTS: usize = 1 << 16;
 
 pub(super) struct Answers {
     shown: Handle,
     token: Option<String>,
     begun: Instant,
+    /// One records at a time.
+    recorder: Mutex<()>,
 }
 
 struct Answer {
@@ -49,7 +57,7 @@ impl Answers {
     /// Histograms are sampled from now on, until it is dropped.
     pub(super) fn new(shown: Handle, token: Option<String>) -> Self {
         shown.set_histograms(true);
-        Self { shown, token, begun: Instant::now() }
+        Self { shown, token, begun: Instant::now(), recorder: Mutex::new(()) }
     }
 
     pub(super) async fn to(&self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
@@ -87,14 +95,37 @@ impl Answers {
             "/api/state" => self.state(request).await,
             "/api/dump.txt" => elsewhere(TEXT, move || shown.dump().to_string()).await,
             "/api/dump.json" => elsewhere(JSON, move || shown.dump().to_json()).await,
+            "/api/trace" => self.trace(request).await,
             path => {
                 if let Some((kind, text)) = page::file(path) {
                     return Answer::ok(kind, text);
                 }
-                let known = "/, /metrics, /api/state, /api/dump.txt and /api/dump.json";
+                let known = "/, /metrics, /api/state, /api/trace, /api/dump.txt and /api/dump.json";
                 Answer::error(StatusCode::NOT_FOUND, format!("there is no {path}; there are {known}"))
             }
         }
+    }
+
+    /// What happens in the next seconds.
+    async fn trace(&self, request: &Request<Incoming>) -> Answer {
+        let seconds = query(request, "seconds").map_or(Ok(SECONDS), str::parse::<f64>);
+        let Some(seconds) = seconds.ok().filter(|seconds| ACCEPTED_SECONDS.contains(seconds)) else {
+            let (least, most) = ACCEPTED_SECONDS.into_inner();
+            let text = format!("seconds: how long to record, a number from {least} to {most}");
+            return Answer::error(StatusCode::BAD_REQUEST, text);
+        };
+        let Ok(_alone) = self.recorder.try_lock() else {
+            return Answer::error(
+                StatusCode::CONFLICT,
+                "somebody records already; try again when that is over",
+            );
+        };
+        let recording = Recording::begin(&self.shown);
+        crate::time::sleep(Duration::from_secs_f64(seconds)).await;
+        let shown = self.shown.clone();
+        let answer = elsewhere(JSON, move || shown.trace().to_chrome()).await;
+        drop(recording);
+        answer
     }
 
     async fn state(&self, request: &Request<Incoming>) -> Answer {
@@ -116,6 +147,24 @@ impl Answers {
 impl Drop for Answers {
     fn drop(&mut self) {
         self.shown.set_histograms(self.shown.config().histograms);
+    }
+}
+
+/// Ends when it is dropped, unless the program records by itself.
+struct Recording<'a>(Option<&'a Handle>);
+
+impl<'a> Recording<'a> {
+    fn begin(shown: &'a Handle) -> Self {
+        let by_itself = shown.is_recorded();
+        Self((!by_itself && shown.record(EVENTS).is_ok()).then_some(shown))
+    }
+}
+
+impl Drop for Recording<'_> {
+    fn drop(&mut self) {
+        if let Some(shown) = self.0 {
+            let _ = shown.record(0); // nothing is refused that is less
+        }
     }
 }
 

@@ -387,6 +387,12 @@ impl Handle {
         self.shared.pools().first().is_none_or(|pool| pool.phase() != Phase::Open)
     }
 
+    /// Whether somebody records what happens.
+    #[cfg(all(unix, feature = "console"))]
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.shared.recorder.is_on()
+    }
+
     /// Its settings.
     #[cfg(all(unix, feature = "console"))]
     pub(crate) fn config(&self) -> &Config {
