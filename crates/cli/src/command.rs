@@ -1,6 +1,6 @@
 //! Which command the arguments mean. A later one (`top`) is an entry in [`COMMANDS`] and a module.
 
-use crate::{bench, serve, tour};
+use crate::{bench, serve, tour, trace};
 use std::io::{self, Write};
 
 /// How a command went that could be carried out.
@@ -55,6 +55,12 @@ const COMMANDS: &[Command] = &[
         summary: "measures beside other runtimes: tables, and plots on a page",
         help: bench::help,
         run: bench::run,
+    },
+    Command {
+        name: "trace",
+        summary: "what a recording says: longest polls, slow wake-ups, idle time",
+        help: trace::help,
+        run: trace::run,
     },
 ];
 

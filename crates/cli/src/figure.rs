@@ -16,6 +16,8 @@ pub(crate) enum Value {
     Bytes(f64),
     /// A small number with a fraction.
     Ratio(f64),
+    /// A part of a whole: 1 is all of it.
+    Share(f64),
     Text(String),
     /// There is no such figure here.
     Absent,
@@ -43,9 +45,11 @@ impl Value {
     fn json(&self) -> Json {
         match self {
             Self::Count(count) => Json::Whole(*count),
-            Self::Rate(value) | Self::Nanos(value) | Self::Bytes(value) | Self::Ratio(value) => {
-                Json::Real(*value)
-            }
+            Self::Rate(value)
+            | Self::Nanos(value)
+            | Self::Bytes(value)
+            | Self::Ratio(value)
+            | Self::Share(value) => Json::Real(*value),
             Self::Text(text) => Json::text(text),
             Self::Absent => Json::Null,
         }

@@ -10,6 +10,7 @@ mod heap;
 mod serve;
 mod show;
 mod tour;
+mod trace;
 
 use command::{Failure, Verdict};
 use ropewalk::__json as json;

@@ -74,7 +74,7 @@ use crate::inspect::TaskInfo;
 use crate::runtime::Shared;
 use crate::sched::owners::Owner;
 use crate::task::TaskId;
-use collect::Found;
+use collect::{Found, Listed};
 use ropewalk_core::blocked::Reason;
 use std::collections::HashMap;
 use std::panic::Location;
@@ -258,30 +258,30 @@ impl Dump {
         let found = Found::walk(shared, options, until);
         let backtraces = traces::of(shared, &found.listed, options.backtraces, (answers_until, until));
         let Found { pools, listed, alike, unlisted, cut_short, .. } = found;
-        let infos = listed.into_iter().map(|listed| (listed.info, listed.alike));
-        let mut dump =
-            Self { at, took: Duration::ZERO, pools, tasks: Vec::new(), alike, unlisted, cut_short };
-        dump.tasks = infos
-            .zip(backtraces)
-            .map(|((info, alike), backtrace)| DumpedTask { info, depth: 0, alike, held_by: None, backtrace })
-            .collect();
-        dump.find_holders();
-        dump.tasks = tree::ordered(dump.tasks);
-        dump.took = from.elapsed();
-        dump
+        let dumped = |(Listed { info, alike, .. }, backtrace)| DumpedTask {
+            info,
+            depth: 0,
+            alike,
+            held_by: None,
+            backtrace,
+        };
+        let mut tasks: Vec<_> = listed.into_iter().zip(backtraces).map(dumped).collect();
+        find_holders(&mut tasks);
+        let tasks = tree::ordered(tasks);
+        Self { at, took: from.elapsed(), pools, tasks, alike, unlisted, cut_short }
     }
+}
 
-    /// Who has the locks that are waited for.
-    fn find_holders(&mut self) {
-        let names: HashMap<TaskId, String> =
-            self.tasks.iter().filter_map(|task| Some((task.info.id, task.info.name.clone()?))).collect();
-        for task in &mut self.tasks {
-            let blocked = task.info.observed.as_ref().and_then(|observed| observed.blocked);
-            let lock = blocked.filter(|blocked| is_lock(blocked.reason)).map(|blocked| blocked.what);
-            task.held_by = lock.and_then(Owner::of).map(|owner| match owner {
-                Owner::Task(id) => LockHolder { id: Some(id), name: names.get(&id).cloned() },
-                Owner::Thread(thread) => LockHolder { id: None, name: thread.name().map(str::to_owned) },
-            });
-        }
+/// Who has the locks that are waited for.
+fn find_holders(tasks: &mut [DumpedTask]) {
+    let names: HashMap<TaskId, String> =
+        tasks.iter().filter_map(|task| Some((task.info.id, task.info.name.clone()?))).collect();
+    for task in tasks {
+        let blocked = task.info.observed.as_ref().and_then(|observed| observed.blocked);
+        let lock = blocked.filter(|blocked| is_lock(blocked.reason)).map(|blocked| blocked.what);
+        task.held_by = lock.and_then(Owner::of).map(|owner| match owner {
+            Owner::Task(id) => LockHolder { id: Some(id), name: names.get(&id).cloned() },
+            Owner::Thread(thread) => LockHolder { id: None, name: thread.name().map(str::to_owned) },
+        });
     }
 }

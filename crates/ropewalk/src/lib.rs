@@ -60,6 +60,7 @@ pub mod sync;
 pub mod task;
 pub mod thread;
 pub mod time;
+pub mod trace;
 mod wait;
 
 #[cfg(unix)]

@@ -127,8 +127,8 @@ fn enqueue(pool: &Pool, worker: Option<&Worker>, task: Runnable, admitted: bool)
     }
     tell_of_spawn(pool, &task);
     match worker {
-        Some(worker) => worker.push_woken(task),
-        None => pool.inject_from_outside(task),
+        Some(worker) => worker.push_new(task),
+        None => pool.inject_new(task),
     }
 }
 
@@ -225,7 +225,7 @@ pub(crate) fn launch_pinned<B: Body + 'static, X: Extra>(
     }
     tell_of_spawn(&worker.pool, &runnable);
     worker.adopt();
-    worker.push_woken_pinned(runnable);
+    worker.push_new_pinned(runnable);
     handle
 }
 

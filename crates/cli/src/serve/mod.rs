@@ -17,24 +17,56 @@ use ropewalk::signal::unix::{Signal, SignalKind, signal};
 use ropewalk::sync::CancellationToken;
 use ropewalk::time::{sleep, timeout};
 use ropewalk::{Runtime, TaskGroup, select};
-use std::io;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// How many events of each worker a recording has.
+const EVENTS: usize = 1 << 16;
 /// How long nobody is accepted after accepting failed: the reason, too many open files, does not go away at once.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// `ropewalk serve`.
 pub(crate) fn run(args: &[String]) -> Result<Verdict, Failure> {
     let options = Options::parse(args)?;
+    let events = if options.trace.is_some() { EVENTS } else { 0 };
     // Who looks wants to see what the tasks wait for.
-    let runtime = Runtime::builder().observe(options.console.is_some()).build();
-    let runtime = runtime.map_err(|error| Failure::Trouble(error.to_string()))?;
+    let built = Runtime::builder().observe(options.console.is_some()).record(events).build();
+    let runtime = built.map_err(|error| Failure::Trouble(error.to_string()))?;
     let serve_console = |address| Console::builder().address(address).serve(&runtime.handle());
     let console = options.console.map(serve_console).transpose();
     let console = console.map_err(|error| Failure::Trouble(error.to_string()))?;
-    runtime.block_on(serve(&options, console.as_ref()))
+    let recording = options.trace.as_ref().map(|file| Recording::begin(file)).transpose()?;
+    let served = runtime.block_on(serve(&options, console.as_ref()));
+    if let Some(recording) = recording {
+        recording.end(&runtime)?;
+    }
+    served
+}
+
+/// A file for what was recorded. It is made first: whether that works should not be known only when all is over.
+struct Recording<'a> {
+    name: &'a str,
+    file: File,
+}
+
+impl<'a> Recording<'a> {
+    fn begin(name: &'a str) -> Result<Self, Failure> {
+        let file = File::create(name).map_err(|error| cannot_write(name, &error))?;
+        Ok(Self { name, file })
+    }
+
+    fn end(self, runtime: &Runtime) -> Result<(), Failure> {
+        let mut out = BufWriter::new(self.file);
+        let written = runtime.trace().write_chrome(&mut out).and_then(|()| out.flush());
+        written.map_err(|error| cannot_write(self.name, &error))
+    }
+}
+
+fn cannot_write(name: &str, error: &io::Error) -> Failure {
+    Failure::Trouble(format!("cannot write {name}: {error}"))
 }
 
 async fn serve(options: &Options, console: Option<&Console>) -> Result<Verdict, Failure> {

@@ -30,7 +30,7 @@ impl Service {
 }
 
 /// The arguments, understood.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Options {
     pub(crate) service: Service,
     pub(crate) listen: SocketAddr,
@@ -39,13 +39,15 @@ pub(crate) struct Options {
     /// Where to show what goes on inside.
     pub(crate) console: Option<SocketAddr>,
     pub(crate) json: bool,
+    /// Where a recording of what it did goes.
+    pub(crate) trace: Option<String>,
 }
 
 const PORT: u16 = 7878;
 const DRAIN: u64 = 5;
 /// The longest drain: an hour.
 const LONGEST: f64 = 3600.0;
-const ACCEPTED: &str = "--listen ADDRESS, --drain SECONDS, --console ADDRESS, --json, --help";
+const ACCEPTED: &str = "--listen ADDRESS, --drain SECONDS, --console ADDRESS, --trace FILE, --json, --help";
 
 pub(crate) fn help() -> String {
     let mut text = format!(
@@ -54,13 +56,15 @@ nobody any more, lets open connections go on for a while, cancels what is left
 and says how many that were. A second ctrl-c cancels at once.
 
 usage: ropewalk serve SERVICE [--listen ADDRESS] [--drain SECONDS]
-                              [--console ADDRESS] [--json]
+                              [--console ADDRESS] [--trace FILE] [--json]
 
   --listen ADDRESS  where to listen: IP:PORT, or a port alone, which is on
                     127.0.0.1; port 0 takes a free one (127.0.0.1:{PORT})
   --drain SECONDS   how long open connections may go on ({DRAIN})
   --console ADDRESS a page that shows what goes on inside, on loopback only:
                     for a browser, or `ropewalk top`; port 0 takes a free one
+  --trace FILE      records what the workers do, and writes the last of it there
+                    when it ends, for `ropewalk trace` and Perfetto
   --json            a line of JSON when it listens, and one when it has ended
   --help            this text
 
@@ -84,6 +88,7 @@ impl Options {
             drain: Duration::from_secs(DRAIN),
             console: None,
             json: false,
+            trace: None,
         };
         let (mut service, mut args) = (None, args.iter());
         while let Some(arg) = args.next() {
@@ -96,6 +101,7 @@ impl Options {
                 "--listen" => options.listen = address(option, value_of())?,
                 "--console" => options.console = Some(address(option, value_of())?),
                 "--drain" => options.drain = seconds(value_of())?,
+                "--trace" => options.trace = Some(file(value_of())?),
                 "--json" if value.is_none() => options.json = true,
                 "--json" => return Err(Failure::Usage(format!("--json takes no value; {arg:?} was given"))),
                 name if service.is_none() && !name.starts_with('-') => service = Some(find(name)?),
@@ -129,6 +135,11 @@ fn address(option: &str, text: &str) -> Result<SocketAddr, Failure> {
              from 0 to 65535"
         ))
     })
+}
+
+fn file(text: &str) -> Result<String, Failure> {
+    let missing = || Failure::Usage("--trace needs the name of a file".to_owned());
+    Some(text.to_owned()).filter(|text| !text.is_empty()).ok_or_else(missing)
 }
 
 fn seconds(text: &str) -> Result<Duration, Failure> {

@@ -59,6 +59,7 @@ impl Style {
             Value::Nanos(nanos) => scaled(*nanos, 1000.0, &["ns", self.pick("µs", "us"), "ms", "s"]),
             Value::Bytes(bytes) => scaled(*bytes, 1024.0, &["B", "KiB", "MiB", "GiB"]),
             Value::Ratio(ratio) => format!("{ratio:.3}"),
+            Value::Share(share) => format!("{:.1} %", share * 100.0),
             Value::Text(text) => text.clone(),
             Value::Absent => self.pick("–", "-").to_owned(),
         }

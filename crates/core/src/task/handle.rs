@@ -100,6 +100,11 @@ impl Runnable {
         self.header().id
     }
 
+    /// Where it was spawned.
+    pub fn spawned_at(&self) -> &'static Location<'static> {
+        self.header().spawned_at
+    }
+
     /// The raw pointer: what queues store.
     #[inline]
     pub fn into_raw(self) -> NonNull<Header> {

@@ -123,7 +123,8 @@ impl Found {
 
     fn is_over(&mut self) -> bool {
         self.seen += 1;
-        self.cut_short |= self.seen % LOOK == 0 && self.until.is_some_and(|until| Instant::now() >= until);
+        self.cut_short |=
+            self.seen.is_multiple_of(LOOK) && self.until.is_some_and(|until| Instant::now() >= until);
         self.cut_short
     }
 

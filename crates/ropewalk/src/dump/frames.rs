@@ -46,12 +46,25 @@ pub(super) fn unknown(address: usize) -> Frame {
 /// What a strand has written down, without the runtime's part: how it came to write, and how it was started.
 #[cfg(any(test, all(feature = "backtraces", target_os = "linux")))]
 pub(super) fn of_strand(mut frames: Vec<Frame>) -> Vec<Frame> {
-    let inner = frames.iter().position(|frame| !frame.is_of_the_runtime()).unwrap_or(frames.len());
-    frames.drain(..inner);
+    frames = without_callees(frames);
     let starts = [COROSENSEI, INIT, STRAND];
     let start = frames.iter().position(|frame| starts.into_iter().any(|part| frame.is_of(part)));
     frames.truncate(start.unwrap_or(frames.len()));
     without_callers(frames)
+}
+
+/// What is on the stack of who takes the dump: without how that is done, and without who polls it.
+#[cfg(any(test, all(feature = "backtraces", target_os = "linux")))]
+pub(super) fn of_caller(frames: Vec<Frame>) -> Vec<Frame> {
+    of_task(without_callees(frames))
+}
+
+/// Without what is the runtime's, or the standard library's, at the inner end.
+#[cfg(any(test, all(feature = "backtraces", target_os = "linux")))]
+fn without_callees(mut frames: Vec<Frame>) -> Vec<Frame> {
+    let inner = frames.iter().position(|frame| !frame.is_of_the_runtime()).unwrap_or(frames.len());
+    frames.drain(..inner);
+    frames
 }
 
 /// Where a thread is in its task, without who polls that.
@@ -177,6 +190,13 @@ mod tests {
         }
         let kept: Vec<_> = of_strand(seen).into_iter().map(|frame| frame.function).collect();
         assert_eq!(kept, ["{closure#0}"]);
+    }
+
+    #[test]
+    fn who_takes_the_dump_is_seen_without_what_that_takes() {
+        let seen =
+            ["ropewalk::dump::traces::here", "shop::debug", "ropewalk::sched::blocking::run", "start_thread"];
+        assert_eq!(of_caller(frames(&seen)), frames(&["shop::debug"]));
     }
 
     #[test]

@@ -77,11 +77,13 @@ impl Traces {
     /// The strand with this id, which runs here, says where it is (3 and 4): on another stack, for it may have little room on its own.
     /// (Nor on that of who resumed it, which may be another strand.) Where there is no memory for one, it does not say.
     pub(crate) fn answer(&self, strand: TaskId) {
-        let Ok(stack) = Stack::new(ROOM) else { return };
-        corosensei::on_stack(stack, || {
+        let answer = || {
             let (addresses, sheets) = (here(), self.0.lock().clone());
             sheets.iter().for_each(|sheet| sheet.write(strand, &addresses));
-        });
+        };
+        if let Ok(stack) = Stack::new(ROOM) {
+            corosensei::on_stack(stack, answer);
+        }
     }
 }
 
@@ -135,6 +137,8 @@ fn here() -> Addresses {
 enum Raw {
     Nothing(Backtrace),
     Strand(Addresses),
+    /// It takes this dump.
+    Own(Addresses),
     /// Its thread was interrupted.
     Thread(Addresses),
 }
@@ -152,7 +156,7 @@ pub(super) fn of(
     let (pools, own) = (shared.pools(), task::id());
     let pool_of = |listed: &Listed| pools.iter().find(|pool| pool.name == listed.info.pool);
     let is_still =
-        |listed: &Listed| pool_of(listed).is_none_or(|pool| pool.hosted && !shared.is_driven_elsewhere());
+        |listed: &Listed| pool_of(listed).is_some_and(|pool| pool.hosted && !shared.is_driven_elsewhere());
     let is_at_home_here = |listed: &Listed| {
         context::with_worker(|worker| {
             let worker = worker.filter(|worker| worker.pool.name == listed.info.pool)?;
@@ -164,7 +168,8 @@ pub(super) fn of(
     let (mut asked, mut raw) = (Vec::new(), Vec::new());
     for (at, listed) in listed.iter().enumerate() {
         raw.push(if own == Some(listed.info.id) {
-            Raw::Strand(here())
+            let stack = Stack::new(ROOM).ok();
+            Raw::Own(stack.map_or_else(Vec::new, |stack| corosensei::on_stack(stack, here)))
         } else if listed.info.state == "running" {
             of_thread(&pools, listed, answers)
         } else if !host::has_stack(&listed.task) {
@@ -241,7 +246,7 @@ fn look_up(addresses: HashSet<usize>, until: Option<Instant>) -> HashMap<usize, 
 fn named(raw: Vec<Raw>, until: Option<Instant>) -> Vec<Backtrace> {
     let mut addresses = HashSet::new();
     for raw in &raw {
-        if let Raw::Strand(these) | Raw::Thread(these) = raw {
+        if let Raw::Strand(these) | Raw::Own(these) | Raw::Thread(these) = raw {
             addresses.extend(these.iter().copied());
         }
     }
@@ -254,6 +259,7 @@ fn named(raw: Vec<Raw>, until: Option<Instant>) -> Vec<Backtrace> {
         let frames = match raw {
             Raw::Nothing(backtrace) => return backtrace,
             Raw::Strand(addresses) => frames::of_strand(all(addresses)),
+            Raw::Own(addresses) => frames::of_caller(all(addresses)),
             Raw::Thread(addresses) => frames::of_task(all(addresses)),
         };
         if frames.is_empty() { Backtrace::Missing(ONLY_OURS) } else { Backtrace::Frames(frames) }

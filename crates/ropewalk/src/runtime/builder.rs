@@ -6,6 +6,7 @@ use super::{Clock, ManualClock, Runtime, RuntimeError, Timebase};
 use crate::drive::io::{Choice, IoDriver, IoDriverKind};
 #[cfg(unix)]
 use crate::dump::DumpTarget;
+use crate::sched::recorder::MOST_EVENTS;
 #[cfg(unix)]
 use crate::signal::unix::SignalKind;
 use ropewalk_core::task::TaskId;
@@ -71,6 +72,7 @@ impl Builder {
             histograms: false,
             #[cfg(unix)]
             dump_on_signal: None,
+            record: 0,
             seed: 0x005E_ED0F_0A12_0BE5,
             clock: Timebase::System,
             #[cfg(unix)]
@@ -243,6 +245,14 @@ impl Builder {
         self
     }
 
+    /// Records what happens, for [`Runtime::trace`]: the last `events_per_worker` events of each worker (a poll is one, a wake-up is one), and
+    /// as many of all other threads together. Each takes 32 bytes; the number is rounded up to a power of two. Default: 0, nothing. [`Runtime::record`]
+    /// changes it while the runtime runs.
+    pub fn record(mut self, events_per_worker: usize) -> Self {
+        self.config.record = events_per_worker;
+        self
+    }
+
     /// Whether every task is observed: names, times and counts, at the cost of two clock reads a poll. Default: no.
     pub fn observe(mut self, on: bool) -> Self {
         self.config.observe = on;
@@ -400,6 +410,7 @@ impl Builder {
         check("global_queue_interval", config.global_queue_interval as usize, 2..=65_536)?;
         check("thread_stack_size", config.thread_stack_size, SMALLEST_STACK..=1 << 40)?;
         check("strand_stack_size", config.strand_stack_size, SMALLEST_STACK..=1 << 40)?;
+        check_record(config.record)?;
         let blocking = &config.blocking;
         check("blocking_threads (max)", blocking.most, 1..=MOST_BLOCKING)?;
         check("blocking_threads (min)", blocking.least, 0..=blocking.most)?;
@@ -435,6 +446,11 @@ impl Builder {
         self.config.clock = Timebase::own(ManualClock::skipping());
         Ok(())
     }
+}
+
+/// How much may be recorded.
+pub(super) fn check_record(events_per_worker: usize) -> Result<(), RuntimeError> {
+    check("record", events_per_worker, 0..=MOST_EVENTS)
 }
 
 fn check(

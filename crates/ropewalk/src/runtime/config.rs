@@ -94,6 +94,8 @@ pub(crate) struct Config {
     pub(crate) histograms: bool,
     #[cfg(unix)]
     pub(crate) dump_on_signal: Option<(crate::signal::unix::SignalKind, crate::dump::DumpTarget)>,
+    /// Events for each worker; 0: nothing is recorded.
+    pub(crate) record: usize,
     pub(crate) seed: u64,
     pub(crate) clock: Timebase,
     #[cfg(unix)]

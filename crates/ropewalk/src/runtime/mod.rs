@@ -24,6 +24,7 @@ use crate::metrics::Metrics;
 use crate::pool::Pool;
 use crate::sched::blocking::{self, Blocking};
 use crate::task::{TaskHandle, spawn_in};
+use crate::trace::Trace;
 use crate::{context, sched, wait};
 use std::future::Future;
 use std::panic::Location;
@@ -171,6 +172,41 @@ impl Runtime {
     /// ```
     pub fn set_histograms(&self, on: bool) {
         self.handle.set_histograms(on);
+    }
+
+    /// Records what happens from now on, the last `events_per_worker` events of each worker; 0 ends that. What was recorded before is gone, unless the number is the
+    /// same as before. Workers follow at their next look around: after `global_queue_interval` polls at the latest. See [`trace`](crate::trace).
+    ///
+    /// ```
+    /// let runtime = ropewalk::Runtime::builder().worker_threads(1).build()?;
+    /// assert!(runtime.trace().tracks.is_empty());
+    /// runtime.record(4096)?;
+    /// while runtime.trace().polls().count() == 0 {
+    ///     runtime.block_on(runtime.spawn(async {})).unwrap();
+    /// }
+    /// runtime.record(0)?;
+    /// assert!(runtime.record(usize::MAX).is_err());
+    /// # Ok::<(), ropewalk::RuntimeError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If it is more than 16,777,216.
+    pub fn record(&self, events_per_worker: usize) -> Result<(), RuntimeError> {
+        self.handle.record(events_per_worker)
+    }
+
+    /// What was recorded last ([`Builder::record`]). Recording goes on meanwhile.
+    ///
+    /// ```
+    /// let runtime = ropewalk::Runtime::builder().worker_threads(1).record(1024).build()?;
+    /// runtime.block_on(runtime.spawn(async {})).unwrap();
+    /// let trace = runtime.trace();
+    /// assert_eq!(trace.tracks[0].name, "main/worker 0");
+    /// assert!(trace.to_chrome().starts_with("{\"traceEvents\":["));
+    /// # Ok::<(), ropewalk::RuntimeError>(())
+    /// ```
+    pub fn trace(&self) -> Trace {
+        self.handle.trace()
     }
 
     /// Every task that is alive, ordered by id. Tasks spawned meanwhile may be missing.
@@ -360,6 +396,21 @@ impl Handle {
     /// As [`Runtime::set_histograms`].
     pub fn set_histograms(&self, on: bool) {
         self.shared.pools().iter().for_each(|pool| pool.sample(on));
+    }
+
+    /// As [`Runtime::record`].
+    ///
+    /// # Errors
+    /// As [`Runtime::record`].
+    pub fn record(&self, events_per_worker: usize) -> Result<(), RuntimeError> {
+        builder::check_record(events_per_worker)?;
+        self.shared.record(events_per_worker);
+        Ok(())
+    }
+
+    /// As [`Runtime::trace`]. It works as well when the runtime was shut down.
+    pub fn trace(&self) -> Trace {
+        Trace::of(&self.shared)
     }
 
     /// As [`Runtime::tasks`].

@@ -16,6 +16,7 @@ use crate::sched::counters::Count;
 use crate::sched::fibre::{Fibres, Stack};
 use crate::sched::hosted::Seat;
 use crate::sched::pool::Pool;
+use crate::sched::recorder::Recorder;
 use crate::sched::station::Station;
 use crate::sched::watchdog::{self, Watchdog};
 use crate::sched::worker::Worker;
@@ -61,6 +62,8 @@ pub(crate) struct Shared {
     pub(super) dumps_end: CancellationToken,
     /// Where the random sequence is of those inside who are no workers.
     random: AtomicU64,
+    /// What happened last, if somebody wants to know.
+    pub(crate) recorder: Arc<Recorder>,
     /// Looks how long polls take.
     pub(crate) watchdog: Arc<Watchdog>,
     /// Worker threads, to be joined in the end.
@@ -107,6 +110,7 @@ impl Shared {
             #[cfg(unix)]
             io: Io::new(config.io_driver.clone()),
             random: AtomicU64::new(config.random(OUTSIDE)),
+            recorder: Recorder::new(),
             watchdog: Watchdog::new(!hosted && config.has_watchdog()),
             config: Arc::new(config),
             pools: Lock::new(Pools::default()),
@@ -126,6 +130,7 @@ impl Shared {
             is_fatal: AtomicBool::new(false),
             roots: Lock::new(Vec::new()),
         });
+        shared.recorder.switch(shared.config.record, |_| {});
         let most = if hosted { workers } else { super::MOST_WORKERS };
         let pool = Pool::new(MAIN, &shared, most, hosted);
         shared.pools.lock().open.push(pool.clone());
@@ -158,6 +163,11 @@ impl Shared {
             self.threads.lock().push(thread);
         }
         Ok(())
+    }
+
+    /// So many events are recorded for each worker from now on; 0: none.
+    pub(crate) fn record(&self, events: usize) {
+        self.recorder.switch(events, |on| self.pools().iter().for_each(|pool| pool.record(on)));
     }
 
     /// Adds a pool with threads of its own.

@@ -219,6 +219,7 @@ impl Worker {
             fibre.parked = true;
             fibre.yielder.get()
         };
+        let running = self.put_poll_away();
         reasons::park(true);
         let frame = self.frame.put_away();
         let task = frame.current.get();
@@ -228,6 +229,7 @@ impl Worker {
         self.frame.bring_back(frame);
         self.show_parked(task, false);
         reasons::park(false);
+        self.resume_poll(running);
     }
 
     /// Those who look see that `task`, whose stack this is, waits, or goes on here.
@@ -279,9 +281,9 @@ impl Worker {
             }
             Poll::<()>::Pending
         }));
+        let order = Order::here(Ticket { home: self.index() as u16, root: false });
         // SAFETY: pinned, and dropped on this worker (`close_fibres`) at the latest.
-        let (runnable, handle) =
-            unsafe { make(&self.pool, Some(self), body, Order::here(Ticket(self.index() as u16))) };
+        let (runnable, handle) = unsafe { make(&self.pool, Some(self), body, order) };
         self.reserve_pinned();
         let ticket = runnable.task();
         drop(handle);

@@ -170,14 +170,17 @@ impl Extra for LocalStrand {
     }
 }
 
-/// The pinned task by which a waiting fibre is woken; not a task of the user's, so shutdown passes over it.
+/// The pinned task by which a waiting fibre is woken, or the root of a `block_on`; not a task of the user's, so shutdown passes over it.
 #[derive(Debug)]
-pub(crate) struct Ticket(pub(crate) u16);
+pub(crate) struct Ticket {
+    pub(crate) home: u16,
+    pub(crate) root: bool,
+}
 
 impl Extra for Ticket {
     const KIND: u8 = 3;
     fn home(&self) -> Option<u16> {
-        Some(self.0)
+        Some(self.home)
     }
 }
 
@@ -206,12 +209,12 @@ unsafe impl<X: Extra, const BIG: bool> Host for Tasks<X, BIG> {
             let worker = worker.filter(|worker| std::ptr::eq(Arc::as_ptr(&worker.pool), pool));
             match (home, worker) {
                 (None, Some(worker)) => worker.push_woken(task),
-                (None, None) => pool.inject_from_outside(task),
+                (None, None) => pool.inject(task),
                 (Some(home), Some(worker)) if worker.index() == home as usize => {
                     worker.push_woken_pinned(task)
                 }
                 (Some(home), Some(worker)) => worker.send_home(home, task),
-                (Some(home), None) => pool.send_home_from_outside(home as usize, task),
+                (Some(home), None) => pool.send_home(home as usize, task),
             }
         });
     }
@@ -405,6 +408,12 @@ pub(crate) fn has_stack(task: &TaskRef) -> bool {
         Stranded::KIND => unsafe { task.extra::<Tasks<Stranded, false>>() }.is_adopted(),
         _ => noun(task) == Stranded::NOUN,
     }
+}
+
+/// Whether it may be an observed one, or have a name.
+pub(crate) fn may_be_observed(task: &Runnable) -> bool {
+    // SAFETY: a task that can run is alive.
+    matches!(unsafe { Header::kind(task.as_raw()) }, Observation::KIND | Stranded::KIND)
 }
 
 /// What was observed of a task, if it is an observed one.

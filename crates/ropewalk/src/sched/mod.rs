@@ -16,6 +16,7 @@
 //! | `budget`, `counters` | how long a task may go on; what is counted |
 //! | `histogram`, `stamps` | how long polls take, and how long tasks wait for theirs; when those were woken |
 //! | `span` | tasks for tokio's console |
+//! | `recorder` | what happened last, for traces |
 //! | `reasons`, `owners` | what observed tasks wait for, and who has it |
 
 pub(crate) mod barrier;
@@ -40,6 +41,7 @@ pub(crate) mod park;
 pub(crate) mod pool;
 mod post;
 pub(crate) mod reasons;
+pub(crate) mod recorder;
 pub(crate) mod ring;
 pub(crate) mod slab;
 pub(crate) mod span;

@@ -65,6 +65,7 @@
 mod watch;
 
 use super::futex::{Futex, Word};
+use super::recorder::Slept;
 use crate::drive::Driver;
 use crate::drive::futex::FutexDriver;
 use core::time::Duration;
@@ -170,30 +171,38 @@ impl Parker {
     ///
     /// `limit` is asked only if a berth is taken, and after it is: the sleepers on words are not to wake when a deadline
     /// comes, that is the polling worker's business.
-    pub(crate) fn park(&self, seam: &Seam<impl Driver>, limit: impl FnOnce() -> Limit) {
+    pub(crate) fn park(&self, seam: &Seam<impl Driver>, limit: impl FnOnce() -> Limit) -> Slept {
         if let Some(held) = seam.polling.take() {
             self.lie_in(&held, POLLING, limit, |limit| limit);
             seam.poller_left();
             held.0.retract();
+            Slept::Driver
         } else {
-            self.lie_beside(seam, None, limit);
+            self.lie_beside(seam, None, limit)
         }
     }
 
     /// The same, but the driver is left to others, also if it is free: to somebody whom the caller has unparked since it came
     /// out of it. That one will come to it; but a task may hold it up, as it may a poller, and it may have been the one who
     /// stood by. So this sleep is no longer than that one's.
-    pub(crate) fn park_beside(&self, seam: &Seam<impl Driver>, limit: impl FnOnce() -> Limit) {
-        self.lie_beside(seam, Some(watch::NAP), limit);
+    pub(crate) fn park_beside(&self, seam: &Seam<impl Driver>, limit: impl FnOnce() -> Limit) -> Slept {
+        self.lie_beside(seam, Some(watch::NAP), limit)
     }
 
-    fn lie_beside(&self, seam: &Seam<impl Driver>, at_most: Option<Duration>, limit: impl FnOnce() -> Limit) {
+    fn lie_beside(
+        &self,
+        seam: &Seam<impl Driver>,
+        at_most: Option<Duration>,
+        limit: impl FnOnce() -> Limit,
+    ) -> Slept {
         if let Some(held) = seam.standing_by.take() {
             self.lie_in(&held, STANDING_BY, limit, |limit| seam.watched(limit));
             seam.watch.get_up();
             held.0.retract();
+            Slept::StandingBy
         } else {
             self.token.sleep(at_most);
+            Slept::Own
         }
     }
 

@@ -14,6 +14,7 @@ use super::host::{Extra, Ticket};
 use super::idle::Idle;
 use super::injector::Injector;
 use super::park::{NEVER, Seam, WorkerState};
+use super::recorder::Act;
 use super::slab::Depot;
 use super::station::{Station, Status};
 use super::worker::crowd::Aside;
@@ -22,12 +23,16 @@ use crate::context;
 use crate::drive::time::{Lease, Shard};
 use crate::metrics::LongPoll;
 use crate::runtime::{Config, Shared};
-use ropewalk_core::prim::real::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
+use ropewalk_core::prim::real::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering::*};
 use ropewalk_core::prim::{Lock, LockGuard, fence};
 use ropewalk_core::task::Runnable;
 use std::io;
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Waker};
+
+/// Who looks at wake-ups: those who sample, those who record.
+const SAMPLED: u8 = 1;
+const RECORDED: u8 = 2;
 
 /// Who is there, and who waits for that to change. Everything here is cold.
 #[derive(Default)]
@@ -75,8 +80,8 @@ pub(crate) struct Pool {
     /// A strand has forked here, some time: halves of joins are looked for.
     pub(crate) forked: AtomicBool,
     watched: AtomicBool,
-    /// Workers sample; and what they need for it, once they do.
-    sampling: AtomicBool,
+    /// Whether somebody looks at wake-ups, and who ([`SAMPLED`], [`RECORDED`]); and what is needed for samples, once there are any.
+    seen: AtomicU8,
     samples: OnceLock<Box<Samples>>,
     /// There are stand-ins.
     pub(crate) reinforced: AtomicBool,
@@ -93,6 +98,7 @@ impl Pool {
     pub(crate) fn new(name: &str, runtime: &Arc<Shared>, most_workers: usize, hosted: bool) -> Arc<Self> {
         let config = runtime.config.clone();
         let driver = runtime.driver_for(name);
+        let seen = u8::from(config.histograms) * SAMPLED | u8::from(runtime.recorder.is_on()) * RECORDED;
         Arc::new_cyclic(|this: &Weak<Self>| Self {
             name: name.to_owned(),
             runtime: runtime.clone(),
@@ -116,7 +122,7 @@ impl Pool {
             unacknowledged: AtomicUsize::new(0),
             forked: AtomicBool::new(false),
             watched: AtomicBool::new(config.watches()),
-            sampling: AtomicBool::new(config.histograms),
+            seen: AtomicU8::new(seen),
             samples: OnceLock::new(),
             reinforced: AtomicBool::new(false),
             rescues: Count::default(),
@@ -129,24 +135,21 @@ impl Pool {
 
     // ---- queueing ---------------------------------------------------------------------------------------------
 
-    /// Queues a task that was woken or spawned by somebody who is none of the pool's workers.
-    pub(crate) fn inject_from_outside(&self, task: Runnable) {
-        self.sample_outside(&task);
-        self.inject(task);
-    }
-
-    /// The same for a pinned one.
-    pub(crate) fn send_home_from_outside(&self, home: usize, task: Runnable) {
-        self.sample_outside(&task);
-        self.send_home(home, task);
-    }
-
-    fn sample_outside(&self, task: &Runnable) {
-        self.samples().into_iter().for_each(|samples| samples.woken_outside(task));
-    }
-
-    /// Queues a task where every worker finds it.
+    /// Queues a task from outside the pool's workers.
     pub(crate) fn inject(&self, task: Runnable) {
+        self.see_woken::<false>(&task);
+        self.queue_outside(task);
+    }
+
+    /// The same of one that was just spawned.
+    pub(crate) fn inject_new(&self, task: Runnable) {
+        self.see_woken::<true>(&task);
+        self.queue_outside(task);
+    }
+
+    /// The same of one that was seen already.
+    #[inline]
+    pub(crate) fn queue_outside(&self, task: Runnable) {
         self.injector.push(task);
         self.notify_or_watch(); // its barrier stands between the push and the look at the phase
         if self.phase() == Phase::Closed {
@@ -171,6 +174,7 @@ impl Pool {
 
     /// Sends a pinned task to the worker it belongs to.
     pub(crate) fn send_home(&self, home: usize, task: Runnable) {
+        self.see_woken::<false>(&task);
         self.station(home).inbox.push(task);
         self.call(home);
     }
@@ -315,13 +319,48 @@ impl Pool {
 
     /// What is needed for samples, if there are any to be taken.
     pub(crate) fn samples(&self) -> Option<&Samples> {
-        self.sampling.load(Relaxed).then(|| &**self.samples.get_or_init(|| Box::new(Samples::new())))
+        (self.seen.load(Relaxed) & SAMPLED != 0)
+            .then(|| &**self.samples.get_or_init(|| Box::new(Samples::new())))
     }
 
     /// From now on workers sample how long polls and wake-ups take, or do so no more.
     pub(crate) fn sample(&self, on: bool) {
-        if self.sampling.swap(on, Relaxed) != on {
+        if self.set_seen(SAMPLED, on) {
             self.changed();
+        }
+    }
+
+    /// From now on what happens is recorded, on other tapes than before, or no more.
+    pub(crate) fn record(&self, on: bool) {
+        self.set_seen(RECORDED, on);
+        self.lay_tapes(self.stations());
+        self.changed();
+    }
+
+    /// Tapes are made here, not by the workers, if something is recorded; and those that are of no use any more are freed.
+    fn lay_tapes<'a>(&self, stations: impl Iterator<Item = &'a Arc<Station>>) {
+        stations.for_each(|station| drop(self.runtime.recorder.tape(&self.name, station)));
+    }
+
+    /// True: that is new.
+    fn set_seen(&self, who: u8, on: bool) -> bool {
+        let before = if on { self.seen.fetch_or(who, Relaxed) } else { self.seen.fetch_and(!who, Relaxed) };
+        (before & who != 0) != on
+    }
+
+    /// A task is woken from outside, or was spawned there.
+    #[inline(always)]
+    fn see_woken<const NEW: bool>(&self, task: &Runnable) {
+        if self.seen.load(Relaxed) != 0 {
+            self.look_at_woken(task, NEW);
+        }
+    }
+
+    #[cold]
+    fn look_at_woken(&self, task: &Runnable, new: bool) {
+        self.samples().into_iter().for_each(|samples| samples.woken_outside(task));
+        if self.seen.load(Relaxed) & RECORDED != 0 {
+            self.runtime.recorder.note(task.id().get(), Act::Woken { place: task.spawned_at(), new });
         }
     }
 
@@ -381,7 +420,9 @@ impl Pool {
 
     /// While `resizing` is held.
     fn man(self: &Arc<Self>, hire: impl Fn(Arc<Pool>, Arc<Station>) -> io::Result<()>) -> io::Result<()> {
-        let mut to_hire = self.reassign().into_iter();
+        let to_hire = self.reassign();
+        self.lay_tapes(to_hire.iter());
+        let mut to_hire = to_hire.into_iter();
         let hired = to_hire.try_for_each(|station| {
             hire(self.clone(), station.clone()).inspect_err(|_| self.leave_unmanned(&station))
         });

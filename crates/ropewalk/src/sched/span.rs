@@ -80,8 +80,6 @@ mod none {
         #[inline(always)]
         pub(crate) fn enter(&self) {}
         #[inline(always)]
-        pub(crate) fn woken(&self) {}
-        #[inline(always)]
         pub(crate) fn end(&self) {}
     }
 }

@@ -10,6 +10,7 @@ use super::lifo;
 use super::park::Parker;
 use super::post::Post;
 pub(crate) use super::post::Status;
+use super::recorder::Tape;
 use super::ring::{self, Producer, Stealer};
 use super::slab::Cache;
 use super::worker::Histograms;
@@ -18,7 +19,7 @@ use crate::fork::{Roster, Spare};
 use ropewalk_core::prim::Lock;
 use ropewalk_core::prim::real::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use ropewalk_core::task::Runnable;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 pub(crate) struct Station {
     pub(crate) index: usize,
@@ -30,6 +31,8 @@ pub(crate) struct Station {
     pub(crate) counters: Counters,
     /// What was sampled here, if anything was.
     histograms: OnceLock<Box<Histograms>>,
+    /// What is recorded here, while something is: for the worker to write on.
+    pub(super) tape: Lock<Option<Arc<Tape>>>,
     /// The task that runs here now, and who comes for the worker if it takes too long.
     pub(crate) hold: Hold,
     /// The id of the worker's thread, as the system knows it; 0: unknown.
@@ -67,6 +70,7 @@ impl Station {
             parker: Parker::new(),
             counters: Counters::default(),
             histograms: OnceLock::new(),
+            tape: Lock::new(None),
             hold: Hold::new(),
             thread: AtomicU32::new(0),
             timers,

@@ -32,6 +32,7 @@ mod halves;
 mod pair;
 mod placement;
 mod queue;
+mod record;
 mod rest;
 mod run;
 mod sample;
@@ -42,6 +43,7 @@ use cores::Cores;
 use crowd::Crowd;
 pub(crate) use frame::Frame;
 use pair::Tempo;
+use record::Reel;
 use rest::Rest;
 use sample::Sampler;
 pub(crate) use sample::{Histograms, Samples};
@@ -116,6 +118,7 @@ pub(crate) struct Worker {
     /// The next poll goes the long way: somebody watches all of them, or it is timed.
     watching: Cell<bool>,
     sampler: Sampler,
+    reel: Reel,
     /// Pinned tasks that are not over.
     pinned: Cell<usize>,
     /// How many of them local queue and inbox have room for.
@@ -171,6 +174,7 @@ impl Worker {
             retiring: Cell::new(false),
             watching: Cell::new(false),
             sampler: Sampler::default(),
+            reel: Reel::default(),
             pinned: Cell::new(0),
             room_for_pinned: Cell::new(0),
             spin_credit: SpinCredit::new(),
@@ -373,6 +377,7 @@ impl Worker {
             if let Some(task) = victim.stealer.steal_into(&self.ring) {
                 self.station.counters.steals.bump();
                 self.note_theft(victim);
+                self.note_steal(&task, victim.index, self.ring.len() + 1);
                 if !self.ring.is_empty() {
                     self.something_waits();
                 }
@@ -383,6 +388,7 @@ impl Worker {
             }
             if let Some(task) = victim.lifo.steal_if_stale(sighting, victim.counters.polls.get()) {
                 self.station.counters.lifo_steals.bump();
+                self.note_steal(&task, victim.index, 1);
                 return Some(task);
             }
         }

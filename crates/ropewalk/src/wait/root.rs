@@ -117,7 +117,8 @@ fn drive_root<F: Future>(runtime: &Handle, mut driving: Driving<'_>, mut future:
     let (runnable, mut handle) = unsafe {
         let worker = &*worker;
         worker.reserve_pinned();
-        make(&worker.pool, Some(worker), Async(body), Order::here(Ticket(worker.index() as u16)))
+        let order = Order::here(Ticket { home: worker.index() as u16, root: true });
+        make(&worker.pool, Some(worker), Async(body), order)
     };
     let abort = Abort("the scheduler, or a hook called by it, panicked under block_on");
     driving.first().push_pinned(runnable);

@@ -39,7 +39,7 @@ async fn storm(over: Arc<AtomicBool>, ended: Arc<AtomicU64>) {
         }
         let strands = strand::spawn(|| {
             strand::scope(|s| {
-                (0..4).for_each(|_| drop(s.spawn(|| strand::yield_now())));
+                (0..4).for_each(|_| drop(s.spawn(strand::yield_now)));
                 let _ended = s.spawn(|| strand::sleep(Duration::from_micros(100))).try_join();
                 s.join_all();
             });

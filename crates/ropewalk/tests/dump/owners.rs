@@ -192,6 +192,7 @@ fn strands_and_jobs_hold_locks_too() {
         assert_eq!(named(&dump, "for the strand").held_by.as_ref().unwrap().name.as_deref(), Some("holder"));
         assert_eq!(named(&dump, "for the job").held_by.as_ref().unwrap().id, job_id, "{dump}");
         gate.open();
-        (holder.join(), job.wait().unwrap());
+        holder.join();
+        job.wait().unwrap();
     });
 }

@@ -130,7 +130,8 @@ fn a_strand_in_the_scope_of_a_task_or_a_job_is_its_child_and_one_of_a_thread_is_
         assert_eq!(named(&dump, "of nobody").info.parent, None, "{dump}");
         gate.open();
         thread.join().unwrap().join();
-        (task.wait().unwrap(), job.wait().unwrap());
+        task.wait().unwrap();
+        job.wait().unwrap();
     });
 }
 

@@ -3,3 +3,4 @@
 mod histograms;
 mod prometheus;
 mod snapshot;
+mod trace;

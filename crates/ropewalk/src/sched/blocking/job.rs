@@ -6,6 +6,7 @@ use crate::group::kin::{self, Kin};
 use crate::local;
 use crate::runtime::{Config, Handle, Shared};
 use crate::sched::host::Observation;
+use crate::sched::recorder::Act;
 use crate::wait::Abort;
 use ropewalk_core::blocked::Reason;
 use ropewalk_core::task::{
@@ -212,6 +213,9 @@ fn submit(runtime: &Handle, task: Runnable, id: TaskId) {
         let abort = Abort("the hook on_task_spawn panicked");
         hook(id);
         std::mem::forget(abort);
+    }
+    if runtime.shared.recorder.is_on() {
+        runtime.shared.recorder.note(id.get(), Act::Woken { place: task.spawned_at(), new: true });
     }
     let raw = task.into_raw();
     // SAFETY: the cell is valid until the job is over, which it is not before it was run or dropped, and whoever does that

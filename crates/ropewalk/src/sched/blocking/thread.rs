@@ -4,11 +4,13 @@ use super::desk::{Next, Seat, Slip};
 use super::job::{Job, tell_of_end};
 use crate::context;
 use crate::runtime::{Handle, Shared};
+use crate::sched::recorder::{Act, End, Mark, Noun};
 use crate::sched::spin::SpinCredit;
 use crate::wait::Abort;
 use ropewalk_core::prim::real::Ordering::SeqCst;
-use ropewalk_core::task::{Header, Ran, Runnable};
+use ropewalk_core::task::{Header, Ran, Runnable, TaskRef};
 use std::cell::Cell;
+use std::panic::Location;
 use std::ptr::{NonNull, null};
 use std::sync::Arc;
 
@@ -96,6 +98,17 @@ pub(super) fn serve(runtime: &Handle) {
     std::mem::forget(abort);
 }
 
+/// A job that runs, as it is recorded.
+struct Recorded {
+    mark: Mark,
+    from: u64,
+    place: &'static Location<'static>,
+}
+
+fn job(place: &'static Location<'static>, ended: Option<(End, u64)>) -> Act {
+    Act::Poll { place, noun: Noun::Job, resumed: false, ended }
+}
+
 impl Post<'_> {
     fn desk(&self) -> &super::Desk<Job> {
         &self.runtime.shared.blocking.desk
@@ -113,12 +126,16 @@ impl Post<'_> {
         let from = job.observation().map(|_| config.clock.now());
         let in_hand = &self.runtime.shared.blocking.in_hand;
         in_hand.fetch_add(1, SeqCst);
+        let recorded = self.begin_recording(&task);
         match task.run() {
             Ran::Done => {}
             // Its closure is over, and it waits for its children; that needs no thread.
             Ran::Idle => {}
             Ran::Woken(task) => task.schedule(),
             Ran::Yielded(_) => unreachable!("a job is over after one poll"),
+        }
+        if let Some(recorded) = recorded {
+            self.end_recording(recorded, &keep);
         }
         in_hand.fetch_sub(1, SeqCst);
         self.current.set(None);
@@ -129,6 +146,26 @@ impl Post<'_> {
         let next = self.next.take().unwrap_or_else(|| self.desk().next(&self.seat));
         drop(keep);
         next
+    }
+
+    /// A job begins, if somebody records that.
+    fn begin_recording(&self, task: &Runnable) -> Option<Recorded> {
+        let recorder = &self.runtime.shared.recorder;
+        if !recorder.is_on() {
+            return None;
+        }
+        let (from, place) = (recorder.now(), task.spawned_at());
+        let mark = recorder.note_outside(from, task.id().get(), job(place, None))?;
+        Some(Recorded { mark, from, place })
+    }
+
+    fn end_recording(&self, recorded: Recorded, task: &TaskRef) {
+        let (recorder, Recorded { mark, from, place }) = (&self.runtime.shared.recorder, recorded);
+        let took = recorder.now().saturating_sub(from);
+        recorder.amend_outside(mark, from, task.id().get(), job(place, Some((End::Done, took))));
+        if let Some(name) = task.name() {
+            recorder.remember(task.id().get(), name);
+        }
     }
 
     /// Waits for a job; if it `may_leave`, not longer than the keep-alive.

@@ -75,9 +75,14 @@ impl Worker {
         self.watchdog.hurry();
     }
 
-    /// Whether the slot is simply open to what is woken: not if that is to go elsewhere, or is the first to wait, or is to be stamped.
+    /// Whether the slot is simply open to what is woken: not if that is to go elsewhere, or is the first to wait, or is to be stamped or recorded.
     pub(super) fn mind_slot(&self) {
+        self.slot_open.set(self.is_slot_free() && !self.sampler.stamps() && !self.reel.is_on());
+    }
+
+    /// Whether what is woken goes there.
+    pub(super) fn is_slot_free(&self) -> bool {
         let open = self.pool.config.lifo_slot && !self.retiring.get() && !self.uncalled.get();
-        self.slot_open.set(open && !self.batch.is_open() && !self.sampler.stamps());
+        open && !self.batch.is_open()
     }
 }

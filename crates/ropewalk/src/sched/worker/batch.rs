@@ -78,6 +78,7 @@ impl Worker {
         if !self.batch.open.get() {
             return self.pool.send_home(usize::from(home), task);
         }
+        self.note_woken::<false>(&task);
         self.pool.station(usize::from(home)).inbox.push(task);
         let mut homes = self.batch.homes.borrow_mut();
         if !homes.contains(&home) {

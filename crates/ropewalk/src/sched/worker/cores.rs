@@ -20,6 +20,7 @@
 
 use super::Worker;
 use crate::sched::park::WorkerState;
+use crate::sched::recorder::Slept;
 use crate::thread::{Class, set_class};
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -198,7 +199,10 @@ impl Worker {
         self.station.counters.asides.bump();
         let longest = if runnable().is_some() { LONGEST } else { BLIND };
         let took = Stay::after(aside.last_stay(), now, longest);
-        self.stay_away(now + took, nap(took));
+        self.note_sleep(|| {
+            self.stay_away(now + took, nap(took));
+            Slept::Aside
+        });
         self.is_back();
         aside.come_back(self.index());
         aside.note_stay(Stay { took, until: Instant::now() });

@@ -25,6 +25,7 @@
 //! 4. A pinned task that is sent to the worker wakes it; one that is queued there keeps it from standing aside at all.
 
 use super::super::pool::Pool;
+use super::super::recorder::Slept;
 use super::super::station::Station;
 use super::Worker;
 use super::cores::Stay;
@@ -267,7 +268,10 @@ impl Worker {
         self.hand_over();
         self.station.counters.asides.bump();
         self.pool.aside.be_on_call(self.index());
-        self.station.parker.doze(at_most);
+        self.note_sleep(|| {
+            self.station.parker.doze(at_most);
+            Slept::Aside
+        });
         self.is_back();
         self.pool.aside.on_call_no_more(self.index());
         self.pool.aside.come_back(self.index());

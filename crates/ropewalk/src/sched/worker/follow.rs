@@ -32,6 +32,7 @@ impl Worker {
     #[cold]
     fn follow(&self) {
         fence(Ordering::SeqCst);
+        self.follow_recording();
         self.follow_samples();
         self.watching.set(self.is_watching());
         self.meet_peers();

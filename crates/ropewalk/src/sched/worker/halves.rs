@@ -88,9 +88,14 @@ impl Worker {
         let stolen = {
             let peers = self.peers.borrow();
             let (count, start) = (peers.len(), self.next_random() as usize % peers.len());
-            (0..count).find_map(|at| self.steal_half(&peers[(start + at) % count].0.roster))
+            let mut victims = (0..count).map(|at| &peers[(start + at) % count].0);
+            victims.find_map(|victim| Some((self.steal_half(&victim.roster)?, victim.index)))
         };
-        stolen.map(|half| self.adopt_half(half))
+        stolen.map(|(half, from)| {
+            let task = self.adopt_half(half);
+            self.note_steal(&task, from, 1);
+            task
+        })
     }
 
     /// Whether there is one anywhere. Those who have none to show are asked.

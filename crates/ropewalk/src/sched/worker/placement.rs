@@ -92,7 +92,7 @@ impl Pool {
             station.post.arrived();
         }
         drop(placing);
-        back.into_iter().for_each(|task| self.inject(task));
+        back.into_iter().for_each(|task| self.queue_outside(task));
         if !stay.is_empty() {
             station.inbox.push_batch(&mut stay);
             self.call(station.index);

@@ -7,12 +7,26 @@ use std::collections::VecDeque;
 use std::task::Waker;
 
 impl Worker {
-    /// A task woken or spawned on this worker: it runs next, because what it needs is still warm.
+    /// A task woken on this worker: it runs next, because what it needs is still warm.
     #[inline]
     pub(crate) fn push_woken(&self, task: Runnable) {
         if !self.slot_open.get() {
-            return self.push_aside(task);
+            return self.push_aside::<false>(task);
         }
+        self.fill_slot(task);
+    }
+
+    /// A task spawned on this worker: the same.
+    #[inline]
+    pub(crate) fn push_new(&self, task: Runnable) {
+        if !self.slot_open.get() {
+            return self.push_aside::<true>(task);
+        }
+        self.fill_slot(task);
+    }
+
+    #[inline]
+    fn fill_slot(&self, task: Runnable) {
         // Alone in the slot it is this worker's next task: no reason to wake anybody for it.
         if let Err(task) = self.next.fill(task) {
             self.unheld(|| self.next.put(task)).into_iter().for_each(|older| self.push_ring(older));
@@ -20,14 +34,19 @@ impl Worker {
         }
     }
 
-    /// A woken task while the slot is not simply open.
-    fn push_aside(&self, task: Runnable) {
+    /// A woken task, or a `NEW` one, while the slot is not simply open.
+    #[inline(never)]
+    fn push_aside<const NEW: bool>(&self, task: Runnable) {
+        self.note_woken::<NEW>(&task);
         if self.retiring.get() {
-            return self.pool.inject(task);
+            return self.pool.queue_outside(task);
         }
-        let stamped = self.stamp_woken(&task);
-        if !self.batch.is_open() && (self.call_watchdog() || stamped && self.slot_open.get()) {
-            return self.push_woken(task); // that was all
+        self.stamp_woken(&task);
+        if !self.batch.is_open() {
+            self.call_watchdog();
+        }
+        if self.is_slot_free() {
+            return self.fill_slot(task); // that was all
         }
         self.push_ring(task);
         if !self.batch.counts() {
@@ -41,6 +60,21 @@ impl Worker {
         if self.slot_open.get() {
             return self.push_pinned(task);
         }
+        self.push_pinned_aside::<false>(task);
+    }
+
+    /// One was spawned.
+    #[inline]
+    pub(crate) fn push_new_pinned(&self, task: Runnable) {
+        if self.slot_open.get() {
+            return self.push_pinned(task);
+        }
+        self.push_pinned_aside::<true>(task);
+    }
+
+    #[inline(never)]
+    fn push_pinned_aside<const NEW: bool>(&self, task: Runnable) {
+        self.note_woken::<NEW>(&task);
         self.stamp_woken(&task);
         self.push_pinned(task);
         self.something_waits();
@@ -66,7 +100,7 @@ impl Worker {
             return self.push_pinned(task);
         }
         if self.retiring.get() {
-            return self.pool.inject(task);
+            return self.pool.queue_outside(task);
         }
         if self.is_otherwise_empty() {
             return self.again.set(Some(task));

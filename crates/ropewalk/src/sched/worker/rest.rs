@@ -1,6 +1,7 @@
 //! What a worker does when there is nothing to do: spin a little, then sleep. The protocol is in `../README.md`.
 
 use super::super::park::Limit;
+use super::super::recorder::Slept;
 use super::Worker;
 use ropewalk_core::task::Runnable;
 use std::time::Duration;
@@ -73,7 +74,10 @@ impl Worker {
     pub(crate) fn sleep_at(&self, host: &Worker) {
         self.sleep_by(|| {
             self.station.counters.parks.bump();
-            self.pool.sleep_as_guest(&self.station, host);
+            self.note_sleep(|| {
+                self.pool.sleep_as_guest(&self.station, host);
+                Slept::Guest
+            });
             self.station.counters.wakes.bump();
         });
     }
@@ -95,10 +99,11 @@ impl Worker {
 
     /// Sleeps for a while, or until something is sent here.
     pub(crate) fn nap(&self, at_most: Duration) {
-        self.station.parker.park(&self.pool.seam, || {
+        let limit = || {
             let limit = self.pool.limit();
             Limit { timeout: Some(limit.timeout.map_or(at_most, |limit| limit.min(at_most))), ..limit }
-        });
+        };
+        self.note_sleep(|| self.station.parker.park(&self.pool.seam, limit));
     }
 
     /// Ends a search without having found anything.
@@ -126,11 +131,10 @@ impl Worker {
         self.crowd.disperse();
         self.station.counters.parks.bump();
         let (parker, seam) = (&self.station.parker, &self.pool.seam);
-        if self.has_relayed() {
-            parker.park_beside(seam, || self.pool.limit());
-        } else {
-            parker.park(seam, || self.pool.limit());
-        }
+        self.note_sleep(|| match self.has_relayed() {
+            true => parker.park_beside(seam, || self.pool.limit()),
+            false => parker.park(seam, || self.pool.limit()),
+        });
         self.look_next(); // it may have been a deadline
         if !self.pool.injector.is_empty() {
             self.until_look.set(1); // as in `called_for`, for those that return to somebody else's loop

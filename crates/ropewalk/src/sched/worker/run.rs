@@ -7,7 +7,7 @@ use super::Worker;
 use crate::context;
 use crate::strand::Stranded;
 use ropewalk_core::budget;
-use ropewalk_core::task::{Header, Ran, Runnable};
+use ropewalk_core::task::{Header, Ran, Runnable, TaskRef};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::Ordering;
 
@@ -49,8 +49,11 @@ impl Worker {
         self.set_current(Some(task.as_raw()));
         budget::grant(BUDGET);
         self.frame.begin();
-        let ran =
-            if self.watching.get() { self.run_watched(task) } else { task.run_with(&self.frame.yielded) };
+        let ran = if self.watching.get() {
+            self.run_watched(task, kind)
+        } else {
+            task.run_with(&self.frame.yielded)
+        };
         self.set_current(None);
         let spent = BUDGET.saturating_sub(budget::left());
         self.station.counters.operations.add(u64::from(spent / budget::OPERATION));
@@ -141,21 +144,25 @@ impl Worker {
         }
     }
 
-    fn run_watched(&self, task: Runnable) -> Ran {
+    #[inline(never)]
+    fn run_watched(&self, task: Runnable, kind: Kind) -> Ran {
         let (config, id) = (&self.pool.config, task.id());
-        let watched = task.task();
+        let watched = host::may_be_observed(&task).then(|| task.task());
         if let Some(hook) = &config.hooks.before_poll {
             hook(id);
         }
-        let observation = host::observation(&watched);
+        let observation = watched.as_ref().and_then(host::observation);
         let from = observation.map(|_| config.clock.now());
         let timed = self.begin_timing();
-        let entered = observation.map(|observation| observation.span.enter());
         if let (Some(observation), Some(from)) = (observation, from) {
-            observation.reasons.begin(from, watched.is_asked());
+            observation.reasons.begin(from, watched.as_ref().is_some_and(TaskRef::is_asked));
         }
-        let ran = task.run_with(&self.frame.yielded);
-        drop(entered);
+        self.open_poll(&task, kind);
+        let ran = {
+            let _entered = observation.map(|observation| observation.span.enter());
+            task.run_with(&self.frame.yielded)
+        };
+        self.close_poll(&ran);
         timed.into_iter().for_each(|from| self.end_timing(from));
         if let (Ran::Done, Some(observation)) = (&ran, observation) {
             observation.span.end();
@@ -165,6 +172,9 @@ impl Worker {
         }
         if let Some(hook) = &config.hooks.after_poll {
             hook(id);
+        }
+        if let (Ran::Done, Some(watched)) = (&ran, &watched) {
+            self.remember_name(watched);
         }
         if let (Ran::Done, Some(hook)) = (&ran, &config.hooks.on_task_end) {
             hook(id);

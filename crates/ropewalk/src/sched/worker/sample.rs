@@ -41,6 +41,8 @@ pub(crate) struct Histograms {
 #[derive(Default)]
 pub(super) struct Sampler {
     on: Cell<bool>,
+    /// It is, or something is recorded: looks are counted.
+    pub(super) looked_at: Cell<bool>,
     /// The next poll is timed.
     times: Cell<bool>,
     /// The next wake-up is.
@@ -101,6 +103,7 @@ impl Worker {
     /// Whether this pool samples may have changed.
     pub(super) fn follow_samples(&self) {
         let (sampler, on) = (&self.sampler, self.pool.samples().is_some());
+        sampler.looked_at.set(on || self.reel.is_on());
         if sampler.on.replace(on) == on {
             return;
         }
@@ -112,13 +115,17 @@ impl Worker {
     /// It is looking around, anyway.
     #[inline]
     pub(super) fn mind_samples(&self) {
-        if self.sampler.on.get() {
+        if self.sampler.looked_at.get() {
             self.count_look();
         }
     }
 
     fn count_look(&self) {
+        self.note_queues();
         let sampler = &self.sampler;
+        if !sampler.on.get() {
+            return;
+        }
         sampler.passed.set(sampler.passed.get() + 1);
         match sampler.looks.get() {
             0 => sampler.arm(self),
@@ -184,6 +191,6 @@ impl Worker {
 
     /// Whether the next poll goes the long way.
     pub(super) fn is_watching(&self) -> bool {
-        self.pool.is_watched() || self.sampler.times.get()
+        self.pool.is_watched() || self.sampler.times.get() || self.reel.is_on()
     }
 }

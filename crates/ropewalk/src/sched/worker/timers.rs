@@ -3,6 +3,7 @@
 use super::Worker;
 use crate::drive::time::Shard;
 use crate::sched::park::{NEVER, WorkerState};
+use crate::sched::recorder::Act;
 
 /// How long, in nanoseconds of the system's clock, a worker with tasks of its own leaves the timers of others who are awake
 /// to them: they have them in their caches. After that they are stuck.
@@ -56,7 +57,8 @@ impl Worker {
             self.make_room();
         }
         let mut room = (self.ring.capacity() - self.ring.len()).max(AT_LEAST);
-        let woken = self.in_one_batch(|| self.expire_all(own, now, whose, &mut room));
+        let expire = || self.in_one_batch(|| self.expire_all(own, now, whose, &mut room));
+        let woken = self.note_wakes(|count, took| Act::Timers { count, took }, expire);
         self.station.counters.timers.add(woken as u64);
     }
 
@@ -80,7 +82,8 @@ impl Worker {
     #[inline]
     pub(super) fn deliver_events(&self) {
         if self.pool.seam.has_events() {
-            self.in_one_batch(|| self.pool.seam.deliver());
+            let deliver = || self.in_one_batch(|| self.pool.seam.deliver());
+            self.note_wakes(|count, took| Act::Io { count, took }, deliver);
         }
     }
 

@@ -1,0 +1,38 @@
+//! `ropewalk trace FILE`: what a recording says, in a few tables.
+
+mod options;
+mod read;
+mod summary;
+
+use crate::command::{Failure, Verdict, print};
+use crate::json::Json;
+use crate::show::{Style, table};
+use options::Options;
+pub(crate) use options::help;
+use read::Recording;
+use std::io;
+
+/// `ropewalk trace`.
+pub(crate) fn run(args: &[String]) -> Result<Verdict, Failure> {
+    let options = Options::parse(args)?;
+    let text = std::fs::read_to_string(&options.file)
+        .map_err(|error| Failure::Trouble(format!("cannot read {}: {error}", options.file)))?;
+    let recording =
+        Recording::read(&text).map_err(|what| Failure::Trouble(format!("{}: {what}", options.file)))?;
+    let findings = summary::of(&recording, options.top);
+    if options.json {
+        let mut entries =
+            vec![("command".to_owned(), Json::text("trace")), ("file".to_owned(), Json::text(&options.file))];
+        entries.extend(findings.json().into_iter().filter(|(key, _)| key == "tables"));
+        return print(&format!("{}\n", Json::Map(entries)));
+    }
+    let style = Style::of(&io::stdout());
+    let mut text = String::new();
+    for figures in &findings.tables {
+        for line in table(figures, style) {
+            text += &format!("{line}\n");
+        }
+        text += "\n";
+    }
+    print(&text)
+}

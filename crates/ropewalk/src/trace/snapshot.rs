@@ -1,0 +1,194 @@
+//! From the tapes to a [`Trace`].
+
+use super::data::{Event, Kind, Poll, PollEnd, SleepPlace, SpanRecord, Trace, Track, TrackKind, What};
+use crate::inspect::TaskInfo;
+use crate::runtime::Shared;
+use crate::sched::recorder::{self, Act, End, Noun, Slept};
+use crate::task::TaskId;
+use std::collections::HashMap;
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+/// What one worker or thread did, as it was recorded.
+struct Raw {
+    name: String,
+    kind: TrackKind,
+    events: Vec<recorder::Event>,
+    lost: u64,
+}
+
+/// Who went on when a parked stack was brought back, for each ticket: by when that was.
+type Returns = HashMap<u64, Vec<(u64, u64)>>;
+
+impl Trace {
+    /// What the tapes of a runtime hold.
+    pub(crate) fn of(shared: &Shared) -> Self {
+        let recorder = &shared.recorder;
+        let mut raw: Vec<Raw> = recorder.reels().into_iter().map(of_worker).collect();
+        let by = |raw: &Raw| match &raw.kind {
+            TrackKind::Worker { pool, worker } => (pool != "main", pool.clone(), *worker),
+            TrackKind::Thread => (true, String::new(), 0),
+        };
+        raw.sort_by_cached_key(by);
+        raw.extend(of_threads(recorder.found_outside()));
+        let until = recorder.now();
+        raw.iter_mut().for_each(|raw| raw.events.sort_by_key(|event| event.time));
+
+        let returns = returns(&raw);
+        let spans = spans(&raw);
+        let tracks = raw.into_iter().map(|raw| {
+            let Raw { name, kind, events, lost } = raw;
+            let events = events.iter().filter_map(|event| translate(event, &returns)).collect();
+            Track { name, kind, events, lost }
+        });
+        Self {
+            tracks: tracks.collect(),
+            spans,
+            started: recorder.started,
+            until: Duration::from_nanos(until),
+            events_per_worker: recorder.capacity(),
+            names: names(shared),
+        }
+    }
+}
+
+fn of_worker(reel: recorder::Reel) -> Raw {
+    let (events, lost) = reel.tape.copy();
+    let (pool, worker) = (reel.pool.to_string(), reel.worker);
+    Raw { name: format!("{pool}/worker {worker}"), kind: TrackKind::Worker { pool, worker }, events, lost }
+}
+
+/// A track for each thread.
+fn of_threads(found: recorder::Found) -> Vec<Raw> {
+    let recorder::Found { events, lost, threads } = found;
+    let mut tracks: Vec<(u32, Raw)> = Vec::new();
+    let mut places: HashMap<u32, usize> = HashMap::new();
+    for (thread, event) in events {
+        let at = *places.entry(thread).or_insert_with(|| {
+            let known = threads.iter().find(|(known, _)| *known == thread);
+            let name = known.map_or_else(|| format!("thread {thread}"), |(_, name)| name.to_string());
+            tracks.push((thread, Raw { name, kind: TrackKind::Thread, events: Vec::new(), lost }));
+            tracks.len() - 1
+        });
+        tracks[at].1.events.push(event);
+    }
+    tracks.sort_by_key(|(thread, _)| *thread);
+    tracks.into_iter().map(|(_, raw)| raw).collect()
+}
+
+fn task(id: u64) -> Option<TaskId> {
+    NonZeroU64::new(id).map(TaskId::new)
+}
+
+/// A ticket's poll asks for a switch, and what runs next there is who went on.
+fn returns(raw: &[Raw]) -> Returns {
+    let mut returns = Returns::new();
+    for track in raw {
+        let mut switched = None;
+        for event in &track.events {
+            match event.act {
+                Act::Poll { noun: Noun::Ticket, ended: Some((End::Switched, _)), .. } => {
+                    switched = Some((event.id, event.time));
+                }
+                Act::Poll { resumed, .. } => {
+                    if let (Some((ticket, time)), true) = (switched.take(), resumed) {
+                        returns.entry(ticket).or_default().push((time, event.id));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    returns.values_mut().for_each(|times| times.sort_unstable());
+    returns
+}
+
+/// What it means. `None`: nothing to those who look from outside.
+fn translate(event: &recorder::Event, returns: &Returns) -> Option<Event> {
+    let nanos = Duration::from_nanos;
+    let what = match event.act {
+        Act::Poll { noun: Noun::Ticket, .. } | Act::SpanBegins { .. } | Act::SpanEnds { .. } => return None,
+        Act::Poll { place, noun, resumed, ended } => What::Poll(Poll {
+            task: task(event.id)?,
+            kind: match noun {
+                Noun::Task => Kind::Task,
+                Noun::Strand => Kind::Strand,
+                Noun::Job => Kind::Job,
+                Noun::Root | Noun::Ticket => Kind::Root,
+            },
+            spawned_at: place,
+            resumed,
+            took: ended.map(|(_, took)| nanos(took)),
+            ended: ended.map(|(end, _)| match end {
+                End::Waits | End::Switched => PollEnd::Waits,
+                End::Woken => PollEnd::Woken,
+                End::Yielded => PollEnd::Yielded,
+                End::Done => PollEnd::Done,
+                End::Parked => PollEnd::Parked,
+            }),
+        }),
+        Act::Woken { place, new } => {
+            What::Wake { task: task(woken(event, returns)?)?, spawned_at: place, new }
+        }
+        Act::Stolen { from, count } => What::Steal { task: task(event.id)?, from: from.into(), count },
+        Act::Parked { ended } => What::Park {
+            took: ended.map(|(_, took)| nanos(took)),
+            place: ended.map(|(slept, _)| match slept {
+                Slept::Driver => SleepPlace::Driver,
+                Slept::StandingBy => SleepPlace::StandingBy,
+                Slept::Own => SleepPlace::Own,
+                Slept::Aside => SleepPlace::Aside,
+                Slept::Guest => SleepPlace::Guest,
+            }),
+        },
+        Act::Io { count, took } => What::Io { count, took: nanos(took) },
+        Act::Timers { count, took } => What::Timers { count, took: nanos(took) },
+        Act::Queues { here, outside } => What::Queues { here, outside },
+    };
+    Some(Event { at: nanos(event.time), what })
+}
+
+/// Who was woken: of a ticket, who went on. `None`: that is not known, or nobody has, yet.
+fn woken(event: &recorder::Event, returns: &Returns) -> Option<u64> {
+    let Some(times) = returns.get(&event.id) else { return Some(event.id) };
+    times.get(times.partition_point(|(time, _)| *time < event.time)).map(|(_, task)| *task)
+}
+
+/// Beginnings and ends, put together.
+fn spans(raw: &[Raw]) -> Vec<SpanRecord> {
+    let all =
+        || raw.iter().enumerate().flat_map(|(track, raw)| raw.events.iter().map(move |event| (track, event)));
+    let ends: HashMap<u32, (usize, u64)> = all()
+        .filter_map(|(track, event)| match event.act {
+            Act::SpanEnds { number } => Some((number, (track, event.time))),
+            _ => None,
+        })
+        .collect();
+    let begun = all().filter_map(|(track, event)| match event.act {
+        Act::SpanBegins { number, name } => Some((track, event, number, name)),
+        _ => None,
+    });
+    let mut spans: Vec<(u64, u32, SpanRecord)> = begun
+        .map(|(track, event, number, name)| {
+            let end = ends.get(&number).filter(|(_, time)| *time >= event.time);
+            let (at, took) = (Duration::from_nanos(event.time), end.map(|(_, time)| time - event.time));
+            let span = SpanRecord {
+                name,
+                task: task(event.id),
+                track,
+                ended_on: end.map(|(track, _)| *track),
+                at,
+                took: took.map(Duration::from_nanos),
+            };
+            (event.time, number, span)
+        })
+        .collect();
+    spans.sort_by_key(|(time, number, _)| (*time, *number));
+    spans.into_iter().map(|(_, _, span)| span).collect()
+}
+
+fn names(shared: &Shared) -> HashMap<u64, String> {
+    let ended = shared.recorder.names().into_iter().map(|(id, name)| (id, name.into_string()));
+    let alive = TaskInfo::all(shared).into_iter().filter_map(|info| Some((info.id.get(), info.name?)));
+    ended.chain(alive).collect()
+}

@@ -1,0 +1,94 @@
+//! Who woke whom, and how long that one waited for its turn.
+
+use super::data::{Event, Trace, What};
+use crate::task::TaskId;
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// A wake-up, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WakeUp {
+    /// Who was woken.
+    pub task: TaskId,
+    /// It was spawned just then.
+    pub new: bool,
+    /// When.
+    pub at: Duration,
+    /// On which track.
+    pub track: usize,
+    /// The task that ran there; `None`: the driver, a timer, or some other thread.
+    pub by: Option<TaskId>,
+    /// On which track, and when, the poll began that it led to; `None`: that is not there.
+    pub ran: Option<(usize, Duration)>,
+}
+
+impl WakeUp {
+    /// How long it took until it ran.
+    pub fn waited(&self) -> Option<Duration> {
+        self.ran.map(|(_, at)| at.saturating_sub(self.at))
+    }
+}
+
+impl Trace {
+    /// Every wake-up and every spawn, by when it was. What was overwritten is not guessed: those from before
+    /// [`complete_since`](Self::complete_since) are left out.
+    ///
+    /// ```
+    /// let runtime = ropewalk::Runtime::builder().worker_threads(1).record(1024).build()?;
+    /// let parent = runtime.spawn(async { ropewalk::spawn(async {}).await.unwrap() });
+    /// let parent_id = parent.id().unwrap();
+    /// runtime.block_on(parent).unwrap();
+    /// let wakes = runtime.trace().wakes();
+    /// let child = wakes.iter().find(|wake| wake.by == Some(parent_id)).unwrap();
+    /// assert!(child.new && child.waited().is_some());
+    /// # Ok::<(), ropewalk::RuntimeError>(())
+    /// ```
+    pub fn wakes(&self) -> Vec<WakeUp> {
+        let since = self.complete_since();
+        let mut wakes: Vec<WakeUp> = Vec::new();
+        for (track, one) in self.tracks.iter().enumerate() {
+            let mut runs: Option<&Event> = None;
+            for event in &one.events {
+                match event.what {
+                    What::Poll(_) => runs = Some(event),
+                    What::Wake { task, new, .. } if event.at >= since => {
+                        let by = runs.and_then(|poll| running(poll, event.at));
+                        wakes.push(WakeUp { task, new, at: event.at, track, by, ran: None });
+                    }
+                    _ => {}
+                }
+            }
+        }
+        wakes.sort_by_key(|wake| wake.at);
+        self.lead_to_polls(&mut wakes);
+        wakes
+    }
+
+    /// Each poll belongs to the last wake-up of its task before it, if none of its polls is in between.
+    fn lead_to_polls(&self, wakes: &mut [WakeUp]) {
+        let mut of_task: HashMap<TaskId, Vec<(Duration, usize)>> = HashMap::new();
+        for (track, at, poll) in self.polls() {
+            of_task.entry(poll.task).or_default().push((at, track));
+        }
+        of_task.values_mut().for_each(|polls| polls.sort_unstable());
+        let mut taken: HashMap<(TaskId, Duration), ()> = HashMap::new();
+        for wake in wakes.iter_mut().rev() {
+            let Some(polls) = of_task.get(&wake.task) else { continue };
+            let next = polls.get(polls.partition_point(|(at, _)| *at < wake.at));
+            if let Some((at, track)) = next
+                && taken.insert((wake.task, *at), ()).is_none()
+            {
+                wake.ran = Some((*track, *at));
+            }
+        }
+    }
+}
+
+/// Whose poll it is, if it is not over by then.
+fn running(poll: &Event, by: Duration) -> Option<TaskId> {
+    match &poll.what {
+        What::Poll(one) if poll.end().is_none_or(|end| end >= by) => Some(one.task),
+        _ => None,
+    }
+}

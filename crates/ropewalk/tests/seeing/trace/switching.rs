@@ -1,0 +1,118 @@
+//! On and off while all runs; how much is kept.
+
+use super::{check, runtime, settled, yields};
+use ropewalk::{Runtime, Wait, spawn};
+use std::time::Duration;
+
+#[test]
+fn the_newest_are_kept_and_the_others_are_counted() {
+    let runtime = Runtime::builder().worker_threads(1).record(100).build().unwrap();
+    runtime.block_on(runtime.spawn(yields(10_000))).unwrap();
+    let last = runtime.spawn(async {});
+    let id = last.id().unwrap();
+    last.wait().unwrap();
+    let trace = settled(&runtime);
+    check(&trace);
+    assert_eq!(trace.events_per_worker, 128, "the next power of two");
+    let worker = &trace.tracks[0];
+    assert!(worker.events.len() < 128 && worker.lost >= 9_000, "{} and {}", worker.events.len(), worker.lost);
+    assert!(trace.polls().any(|(_, _, poll)| poll.task == id), "the last one is there");
+    assert!(trace.complete_since() > Duration::ZERO);
+    for _ in 0..1_000 {
+        runtime.spawn(async {}).wait().unwrap();
+    }
+    let trace = runtime.trace();
+    let outside = trace.tracks.iter().find(|track| track.kind == ropewalk::trace::TrackKind::Thread).unwrap();
+    assert!(
+        outside.events.len() <= 128 && outside.lost >= 800,
+        "{} and {}",
+        outside.events.len(),
+        outside.lost
+    );
+}
+
+#[test]
+fn nothing_is_recorded_unless_it_is_wanted() {
+    let runtime = Runtime::builder().worker_threads(1).build().unwrap();
+    runtime.block_on(runtime.spawn(yields(1_000))).unwrap();
+    let trace = runtime.trace();
+    assert!(trace.tracks.is_empty() && trace.spans.is_empty() && trace.events_per_worker == 0);
+    super::chrome::check(&trace.to_chrome());
+}
+
+#[test]
+fn what_cannot_be_kept_is_refused() {
+    let too_many = Runtime::builder().record((1 << 24) + 1).build().unwrap_err().to_string();
+    assert_eq!(too_many, "record: 16777217 is not possible; accepted: 0 to 16777216");
+    let runtime = runtime(1);
+    assert_eq!(runtime.record(usize::MAX).unwrap_err().to_string().split(':').next(), Some("record"));
+    runtime.block_on(runtime.spawn(async {})).unwrap();
+    assert!(runtime.trace().polls().count() > 0, "it goes on as before");
+}
+
+/// More workers than cores, and everything moves: tasks, strands, timers, and the recorder itself.
+#[test]
+fn it_is_switched_while_all_runs() {
+    let runtime = Runtime::builder().worker_threads(6).build().unwrap();
+    let tasks: Vec<_> = (0..24)
+        .map(|number| {
+            runtime.spawn(async move {
+                for turn in 0..200 {
+                    let _span = ropewalk::trace::span("turn");
+                    match (number + turn) % 4 {
+                        0 => yields(5).await,
+                        1 => spawn(yields(2)).await.unwrap(),
+                        2 => ropewalk::time::sleep(Duration::from_micros(50)).await,
+                        _ => drop(spawn(async {}).wait()),
+                    }
+                }
+            })
+        })
+        .collect();
+    let mut seen = 0;
+    for turn in 0.. {
+        runtime.record([64, 0, 4096, 1 << 12, 16][turn % 5]).unwrap();
+        for _ in 0..4 {
+            let trace = runtime.trace();
+            check(&trace);
+            seen += trace.polls().count();
+        }
+        if tasks.iter().all(|task| task.is_finished()) {
+            break;
+        }
+    }
+    tasks.into_iter().for_each(|task| task.wait().unwrap());
+    assert!(seen > 0);
+    runtime.record(0).unwrap();
+    assert!(runtime.trace().tracks.is_empty());
+    runtime.block_on(runtime.spawn(yields(1_000))).unwrap();
+    assert!(runtime.trace().tracks.is_empty(), "it is off");
+}
+
+#[test]
+fn pools_that_come_later_are_recorded_and_those_that_have_gone_stay() {
+    let runtime = runtime(1);
+    let pool = ropewalk::Pool::builder().name("late").workers(2).build(&runtime.handle()).unwrap();
+    pool.spawn(yields(3)).wait().unwrap();
+    pool.shutdown().wait().unwrap();
+    let handle = runtime.handle();
+    drop(runtime);
+    let trace = handle.trace();
+    check(&trace);
+    let names: Vec<_> = trace.tracks.iter().map(|track| track.name.as_str()).collect();
+    assert_eq!(names[..3], ["main/worker 0", "late/worker 0", "late/worker 1"]);
+    assert_eq!(trace.polls().filter(|(track, _, _)| *track > 0).count(), 4);
+}
+
+/// Histograms and the recorder want to see the same polls: neither takes them from the other.
+#[test]
+fn together_with_histograms() {
+    let runtime = Runtime::builder().worker_threads(1).record(1 << 16).histograms(true).build().unwrap();
+    runtime.block_on(runtime.spawn(yields(20_000))).unwrap();
+    let polls = runtime.metrics().total(|worker| worker.polls);
+    assert_eq!(runtime.trace().polls().count() as u64, polls);
+    assert!(runtime.metrics().poll_time().count() > polls / 2);
+    runtime.record(0).unwrap();
+    runtime.block_on(runtime.spawn(yields(20_000))).unwrap();
+    assert!(runtime.metrics().poll_time().count() > polls);
+}
