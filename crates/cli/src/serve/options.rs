@@ -53,8 +53,8 @@ pub(crate) fn help() -> String {
 nobody any more, lets open connections go on for a while, cancels what is left
 and says how many that were. A second ctrl-c cancels at once.
 
-usage: ropewalk serve SERVICE [--listen ADDRESS] [--drain SECONDS] [--trace FILE]
-                       [--json]
+usage: ropewalk serve SERVICE [--listen ADDRESS] [--drain SECONDS]
+                               [--trace FILE] [--json]
 
   --listen ADDRESS  where to listen: IP:PORT, or a port alone, which is on
                     127.0.0.1; port 0 takes a free one (127.0.0.1:{PORT})
