@@ -116,6 +116,32 @@ fn it_echoes_and_ends_by_ctrl_c_when_nobody_is_there() {
     assert_eq!(last, "10 connections, 10 answers, 50.0 B; every connection ended by itself\n");
 }
 
+/// What it did is written when it ends, and `ropewalk trace` reads it.
+#[test]
+fn a_recording_is_written_when_it_ends() {
+    let path = std::env::temp_dir().join(format!("ropewalk-serve-{}.json", std::process::id()));
+    let file = path.to_str().unwrap();
+    let mut server = Server::start(&["--trace", file]);
+    for _ in 0..3 {
+        drop(server.connect());
+    }
+    server.interrupt();
+    assert_eq!(server.end().0, Some(0));
+    let mut trace = Command::new(env!("CARGO_BIN_EXE_ropewalk"));
+    let summary = trace.args(["trace", file, "--json"]).output().unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let summary: Value = serde_json::from_slice(&summary.stdout).unwrap();
+    let overview = &summary["tables"][0]["rows"][0];
+    assert!(
+        overview["io_events"].as_u64().unwrap() >= 3 && overview["polls"].as_u64().unwrap() >= 3,
+        "{summary}"
+    );
+    let refused = output(&["echo", "--listen", "0", "--trace", "/no/such/folder/file"]);
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.starts_with("ropewalk: cannot write /no/such/folder/file: "), "{said}");
+}
+
 #[test]
 fn what_is_open_goes_on_while_nobody_is_accepted_any_more() {
     let mut server = Server::start(&["--drain", "60"]);

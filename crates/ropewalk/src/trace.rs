@@ -44,7 +44,7 @@ mod snapshot;
 mod wakes;
 
 pub use data::{Event, Kind, Poll, PollEnd, SleepPlace, SpanRecord, Trace, Track, TrackKind, What};
-pub use wakes::WakeUp;
+pub use wakes::{WakeUp, WokenBy};
 
 use crate::context;
 use crate::sched::recorder::{Act, Recorder};

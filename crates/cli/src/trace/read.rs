@@ -10,6 +10,8 @@ const FORMAT: u64 = 1;
 /// A file that was read.
 #[derive(Debug)]
 pub(super) struct Recording<'a> {
+    /// The program that was recorded.
+    pub(super) program: String,
     /// The names of tracks, by their number.
     pub(super) tracks: Vec<(u64, String)>,
     /// What happened, in the order of time.
@@ -76,7 +78,9 @@ pub(super) enum Id<'a> {
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Args<'a> {
     pub(super) task: Option<u64>,
-    pub(super) by: Option<u64>,
+    /// The number of a task, or what else has woken.
+    #[serde(borrow, default)]
+    pub(super) by: Option<Id<'a>>,
     #[serde(borrow, default)]
     pub(super) spawned: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -138,9 +142,12 @@ impl<'a> Recording<'a> {
         for (at, line) in events.iter().enumerate() {
             check(line).map_err(|what| format!("event {at} of the recording ({}) {what}", line.name))?;
         }
+        let program = events.iter().find(|line| line.ph == "M" && line.name == "process_name");
+        let program = program.and_then(|line| line.args.name.as_deref()).unwrap_or_default().to_owned();
         let named = events.iter().filter(|line| line.ph == "M" && line.name == "thread_name");
         let tracks = named.map(|line| (line.tid, line.args.name.as_deref().unwrap_or_default().to_owned()));
         Ok(Self {
+            program,
             tracks: tracks.collect(),
             until: nanos(other.until_us),
             complete_since: nanos(other.complete_since_us),

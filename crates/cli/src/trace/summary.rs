@@ -44,6 +44,7 @@ fn overview(recording: &Recording<'_>) -> Table {
     let mut table = Table::new(
         "the recording",
         [
+            Column::new("program", "program"),
             Column::noted("span_ns", "time span", "from the oldest event until it was taken"),
             Column::noted("complete_ns", "complete", "of that, on all tracks"),
             Column::noted("tracks", "tracks", "workers, and other threads"),
@@ -60,6 +61,7 @@ fn overview(recording: &Recording<'_>) -> Table {
     let instants =
         |cat: &'static str| recording.lines.iter().filter(move |line| line.ph == "i" && line.cat == cat);
     table.row([
+        Value::text(&recording.program),
         time(recording.until.saturating_sub(from(recording))),
         time(recording.until.saturating_sub(recording.complete_since.max(from(recording)))),
         Value::Count(recording.tracks.len() as u64),
@@ -189,9 +191,10 @@ fn wake_to_run(recording: &Recording<'_>, names: &HashMap<u64, &str>, top: usize
     );
     for (waited, wake, ran) in waits.iter().rev().take(top) {
         let name = |id: Option<u64>| id.and_then(|id| names.get(&id)).copied();
-        let by = match wake.args.by {
-            Some(by) => format!("{by} {}", name(Some(by)).unwrap_or_default()),
-            None => "-".to_owned(),
+        let by = match &wake.args.by {
+            Some(Id::Number(by)) => format!("{by} {}", name(Some(*by)).unwrap_or_default()),
+            Some(Id::Text(by)) => by.to_string(),
+            None => String::new(),
         };
         longest.row([
             time(*waited),

@@ -12,6 +12,7 @@
 
 use super::data::{Kind, Poll, SleepPlace, Trace, TrackKind};
 use super::lines::{Entry, Line, nanos};
+use super::wakes::WokenBy;
 use std::fmt;
 use std::io::{self, Write};
 use std::panic::Location;
@@ -137,10 +138,15 @@ impl Trace {
                 )
             }
             Entry::FlowStart { id, task, by, new } => {
-                let by = by.map_or_else(String::new, |by| format!(",\"by\":{by}"));
+                let by = match by {
+                    WokenBy::Task(by) => format!("{by}"),
+                    WokenBy::Io => "\"io\"".to_owned(),
+                    WokenBy::Timer => "\"timer\"".to_owned(),
+                    WokenBy::Other => "\"other\"".to_owned(),
+                };
                 write!(
                     out,
-                    "\"ph\":\"s\",\"id\":{},\"cat\":\"wake\",\"name\":\"{}\",\"args\":{{\"task\":{task}{by}}}}}",
+                    "\"ph\":\"s\",\"id\":{},\"cat\":\"wake\",\"name\":\"{}\",\"args\":{{\"task\":{task},\"by\":{by}}}}}",
                     id + 1,
                     word(*new)
                 )

@@ -1,6 +1,7 @@
 //! What is to be written of a trace, line by line.
 
 use super::data::{Event, Poll, SleepPlace, SpanRecord, Trace, TrackKind, What};
+use super::wakes::WokenBy;
 use crate::task::TaskId;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -29,7 +30,7 @@ pub(super) enum Entry<'a> {
     FlowStart {
         id: usize,
         task: TaskId,
-        by: Option<TaskId>,
+        by: WokenBy,
         new: bool,
     },
     FlowEnd {

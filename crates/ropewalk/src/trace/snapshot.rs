@@ -32,7 +32,9 @@ impl Trace {
         raw.sort_by_cached_key(by);
         raw.extend(of_threads(recorder.found_outside()));
         let until = recorder.now();
-        raw.iter_mut().for_each(|raw| raw.events.sort_by_key(|event| event.time));
+        // What takes time comes before what happens in it.
+        let order = |event: &recorder::Event| (event.time, matches!(event.act, Act::Woken { .. }));
+        raw.iter_mut().for_each(|raw| raw.events.sort_by_key(order));
 
         let returns = returns(&raw);
         let spans = spans(&raw);

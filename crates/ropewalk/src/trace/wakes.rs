@@ -17,10 +17,24 @@ pub struct WakeUp {
     pub at: Duration,
     /// On which track.
     pub track: usize,
-    /// The task that ran there; `None`: the driver, a timer, or some other thread.
-    pub by: Option<TaskId>,
+    /// By what.
+    pub by: WokenBy,
     /// On which track, and when, the poll began that it led to; `None`: that is not there.
     pub ran: Option<(usize, Duration)>,
+}
+
+/// What has woken a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WokenBy {
+    /// A task, a strand or a job.
+    Task(TaskId),
+    /// An event of the driver.
+    Io,
+    /// A timer.
+    Timer,
+    /// Something else, such as a thread that is no worker.
+    Other,
 }
 
 impl WakeUp {
@@ -35,12 +49,14 @@ impl Trace {
     /// [`complete_since`](Self::complete_since) are left out.
     ///
     /// ```
+    /// use ropewalk::trace::WokenBy;
+    ///
     /// let runtime = ropewalk::Runtime::builder().worker_threads(1).record(1024).build()?;
     /// let parent = runtime.spawn(async { ropewalk::spawn(async {}).await.unwrap() });
     /// let parent_id = parent.id().unwrap();
     /// runtime.block_on(parent).unwrap();
     /// let wakes = runtime.trace().wakes();
-    /// let child = wakes.iter().find(|wake| wake.by == Some(parent_id)).unwrap();
+    /// let child = wakes.iter().find(|wake| wake.by == WokenBy::Task(parent_id)).unwrap();
     /// assert!(child.new && child.waited().is_some());
     /// # Ok::<(), ropewalk::RuntimeError>(())
     /// ```
@@ -48,12 +64,16 @@ impl Trace {
         let since = self.complete_since();
         let mut wakes: Vec<WakeUp> = Vec::new();
         for (track, one) in self.tracks.iter().enumerate() {
-            let mut runs: Option<&Event> = None;
+            let (mut poll, mut batch): (Option<&Event>, Option<&Event>) = (None, None);
             for event in &one.events {
                 match event.what {
-                    What::Poll(_) => runs = Some(event),
+                    What::Poll(_) => poll = Some(event),
+                    What::Io { .. } | What::Timers { .. } => batch = Some(event),
                     What::Wake { task, new, .. } if event.at >= since => {
-                        let by = runs.and_then(|poll| running(poll, event.at));
+                        // What wakes in lots may do so in the middle of a poll.
+                        let by =
+                            [batch, poll].into_iter().flatten().find_map(|slice| within(slice, event.at));
+                        let by = by.unwrap_or(WokenBy::Other);
                         wakes.push(WakeUp { task, new, at: event.at, track, by, ran: None });
                     }
                     _ => {}
@@ -85,10 +105,13 @@ impl Trace {
     }
 }
 
-/// Whose poll it is, if it is not over by then.
-fn running(poll: &Event, by: Duration) -> Option<TaskId> {
-    match &poll.what {
-        What::Poll(one) if poll.end().is_none_or(|end| end >= by) => Some(one.task),
+/// What goes on in `slice`, if that is not over by then.
+fn within(slice: &Event, by: Duration) -> Option<WokenBy> {
+    let goes_on = slice.end().is_none_or(|end| end >= by);
+    match &slice.what {
+        What::Poll(poll) if goes_on => Some(WokenBy::Task(poll.task)),
+        What::Io { .. } if goes_on => Some(WokenBy::Io),
+        What::Timers { .. } if goes_on => Some(WokenBy::Timer),
         _ => None,
     }
 }

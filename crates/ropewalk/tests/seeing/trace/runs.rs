@@ -1,7 +1,7 @@
 //! Polls, sleeps, steals, spans, jobs.
 
 use super::{burn, check, count, polls_of, runtime, settled, yields};
-use ropewalk::trace::{Kind, PollEnd, SleepPlace, TrackKind, What, span};
+use ropewalk::trace::{Kind, PollEnd, SleepPlace, TrackKind, What, WokenBy, span};
 use ropewalk::{Wait, channel, spawn, spawn_blocking, spawn_local, strand, task, time::sleep, yield_now};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -62,7 +62,7 @@ fn a_wait_inside_a_poll_ends_a_slice() {
     assert_eq!(seen, [(false, PollEnd::Parked), (true, PollEnd::Done)]);
     let wakes = trace.wakes();
     let woken = wakes.iter().find(|wake| wake.task == id && !wake.new).expect("it was woken");
-    assert_eq!((woken.by, woken.ran), (Some(waker_id), Some((polls[1].0, polls[1].1))));
+    assert_eq!((woken.by, woken.ran), (WokenBy::Task(waker_id), Some((polls[1].0, polls[1].1))));
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn sleeps_and_timers_are_there() {
     assert!(asleep > Duration::from_millis(3), "{asleep:?}");
     assert_eq!(count(&trace, |what| matches!(what, What::Timers { count: 1, .. })), 1);
     let woken = trace.wakes().into_iter().find(|wake| !wake.new).unwrap();
-    assert!(woken.by.is_none() && woken.ran.is_some(), "by the clock: {woken:?}");
+    assert!(woken.by == WokenBy::Timer && woken.ran.is_some(), "by the clock: {woken:?}");
 }
 
 /// One worker spawns, and holds its thread until another one has run what it could get.
@@ -202,7 +202,7 @@ fn events_of_the_driver_wake_those_who_wait_for_them() {
     let trace = settled(&runtime);
     check(&trace);
     assert!(count(&trace, |what| matches!(what, What::Io { count: 1.., .. })) > 0);
-    assert!(trace.wakes().iter().any(|wake| !wake.new && wake.by.is_none() && wake.ran.is_some()));
+    assert!(trace.wakes().iter().any(|wake| !wake.new && wake.by == WokenBy::Io && wake.ran.is_some()));
     drop((client, server));
 }
 

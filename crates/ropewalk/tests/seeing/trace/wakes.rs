@@ -1,6 +1,7 @@
 //! Arrows lead from who woke to who ran.
 
 use super::{check, polls_of, runtime, settled, yields};
+use ropewalk::trace::WokenBy;
 use ropewalk::{Wait, channel, spawn};
 
 #[test]
@@ -25,7 +26,7 @@ fn each_message_wakes_the_other_side() {
     check(&trace);
     let wakes = trace.wakes();
     for (from, to) in [(echo_id, asks_id), (asks_id, echo_id)] {
-        let led = wakes.iter().filter(|wake| wake.by == Some(from) && wake.task == to);
+        let led = wakes.iter().filter(|wake| wake.by == WokenBy::Task(from) && wake.task == to);
         let led: Vec<_> = led.map(|wake| wake.ran.expect("it ran")).collect();
         assert!(led.len() >= ROUNDS - 1, "{} of {ROUNDS}", led.len());
         let polls = polls_of(&trace, to);
@@ -51,11 +52,11 @@ fn spawns_lead_from_parent_to_child_and_from_outside() {
     let wakes = trace.wakes();
     let new = |task| wakes.iter().filter(|wake| wake.new && wake.task == task).collect::<Vec<_>>();
     let [born] = new(parent_id)[..] else { panic!("{wakes:?}") };
-    assert!(born.by.is_none() && born.ran.is_some());
+    assert!(born.by == WokenBy::Other && born.ran.is_some());
     assert_eq!(trace.tracks[born.track].name, std::thread::current().name().unwrap());
     for child in children {
         let [born] = new(child)[..] else { panic!("{wakes:?}") };
-        assert_eq!((born.by, born.ran.is_some()), (Some(parent_id), true));
+        assert_eq!((born.by, born.ran.is_some()), (WokenBy::Task(parent_id), true));
         assert!(born.waited().is_some());
     }
 }
@@ -88,9 +89,9 @@ fn across_pools_and_threads() {
     check(&trace);
     let all = trace.wakes();
     let woken = all.iter().find(|wake| wake.task == waits_id && !wake.new).unwrap();
-    assert_eq!(woken.by, Some(wakes_id));
+    assert_eq!(woken.by, WokenBy::Task(wakes_id));
     let names = [woken.track, woken.ran.unwrap().0].map(|track| trace.tracks[track].name.as_str());
     assert_eq!(names, ["main/worker 0", "other/worker 0"]);
     let woken = all.iter().find(|wake| wake.task == strand_id && !wake.new).unwrap();
-    assert!(woken.by.is_none() && woken.ran.is_some(), "{woken:?}");
+    assert!(woken.by == WokenBy::Other && woken.ran.is_some(), "{woken:?}");
 }
