@@ -8,6 +8,7 @@ mod figure;
 mod heap;
 mod serve;
 mod show;
+mod top;
 mod tour;
 
 use command::{Failure, Verdict};
