@@ -87,6 +87,11 @@ pub(super) fn without_addresses(text: &str) -> String {
     left
 }
 
+/// For a narrow column: who holds a lock is what matters.
+pub(super) fn narrow(reason: &str) -> String {
+    without_addresses(reason).replacen(", held by ", " of ", 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,5 +132,6 @@ mod tests {
             ["a mutex at 0x7f12ab, held by \"x\" (task 5)", "a moment", "a task at 0x1 and 2 others at 0xff"]
                 .map(without_addresses);
         assert_eq!(shown, ["a mutex, held by \"x\" (task 5)", "a moment", "a task and 2 others"]);
+        assert_eq!(narrow("a mutex at 0x7f12ab, held by \"x\" (task 5)"), "a mutex of \"x\" (task 5)");
     }
 }

@@ -32,9 +32,13 @@ pub(super) struct Tty {
 }
 
 impl Tty {
-    /// Takes the terminal over, until it is dropped or something panics.
+    /// Takes the terminal of standard output over, until it is dropped or something panics.
     pub(super) fn take() -> io::Result<Self> {
-        let tty = Self { file: AsyncFd::new(opened()?)? };
+        Self::take_over(opened()?)
+    }
+
+    fn take_over(terminal: File) -> io::Result<Self> {
+        let tty = Self { file: AsyncFd::new(terminal)? };
         static HOOK: std::sync::Once = std::sync::Once::new();
         HOOK.call_once(|| {
             let hook = panic::take_hook();
@@ -125,5 +129,44 @@ fn put(mut file: &File, mut bytes: &[u8]) {
             }
             Err(_) => return,
         }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use rustix::termios::LocalModes;
+
+    /// One after the other: there is one terminal to give back in a process.
+    #[test]
+    fn the_terminal_is_given_back_by_a_drop_and_by_a_panic() {
+        let mut ours =
+            File::from(openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::NONBLOCK).unwrap());
+        grantpt(&ours).and_then(|()| unlockpt(&ours)).unwrap();
+        let name = ptsname(&ours, Vec::new()).unwrap();
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK;
+        let theirs = File::from(open(name.as_c_str(), flags, Mode::empty()).unwrap());
+        let is_raw = |theirs: &File| !tcgetattr(theirs).unwrap().local_modes.contains(LocalModes::ICANON);
+        let mut seen = || {
+            let mut bytes = [0; 256];
+            let count = ours.read(&mut bytes).unwrap();
+            String::from_utf8(bytes[..count].to_vec()).unwrap()
+        };
+        let (enter, leave) = (std::str::from_utf8(ENTER).unwrap(), std::str::from_utf8(LEAVE).unwrap());
+
+        let runtime = ropewalk::Runtime::builder().worker_threads(0).build().unwrap();
+        runtime.block_on(async {
+            let tty = Tty::take_over(theirs.try_clone().unwrap()).unwrap();
+            assert_eq!((is_raw(&theirs), seen()), (true, enter.to_owned()));
+            tty.enter().unwrap(); // once more, after it was stopped
+            drop(tty);
+            assert_eq!((is_raw(&theirs), seen()), (false, format!("{enter}{leave}")));
+
+            let tty = Tty::take_over(theirs.try_clone().unwrap()).unwrap();
+            panic::catch_unwind(|| panic!("to see what becomes of the terminal")).unwrap_err();
+            assert_eq!((is_raw(&theirs), seen()), (false, format!("{enter}{leave}")), "before it is dropped");
+            drop(tty);
+        });
     }
 }

@@ -1,22 +1,28 @@
 //! A person at a terminal: types, and waits until the screen shows something.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{ioctl_tiocsctty, setsid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, OutputModes, Winsize, tcgetattr, tcsetwinsize};
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
+use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Longer than anything takes, even on a machine that is busy.
 const DEADLINE: Duration = Duration::from_secs(60);
+/// What is expected may depend on more than what is written.
+const A_MOMENT: Duration = Duration::from_millis(20);
 
-#[derive(Default)]
 struct Seen {
     terminal: vt100::Parser,
     ended: bool,
@@ -29,7 +35,27 @@ pub struct Seat {
     /// The other end, open so that its modes can be looked at when the program is gone.
     theirs: Option<File>,
     seen: Arc<(Mutex<Seen>, Condvar)>,
+    /// Nobody is to read any more.
+    stop: Arc<AtomicBool>,
     reader: Option<JoinHandle<()>>,
+}
+
+/// Reads until it is told to stop, or nobody has the other end any more.
+fn read_until(mut ours: File, stop: &AtomicBool, mut take: impl FnMut(&[u8])) {
+    let (mut part, a_moment) = ([0; 4096], Timespec { tv_sec: 0, tv_nsec: 20_000_000 });
+    while !stop.load(Ordering::Relaxed) {
+        if poll(&mut [PollFd::new(&ours, PollFlags::IN)], Some(&a_moment)).unwrap_or(0) == 0 {
+            continue;
+        }
+        match ours.read(&mut part) {
+            Ok(count @ 1..) => take(&part[..count]),
+            _ => return,
+        }
+    }
+}
+
+fn some(count: u16) -> NonZero<u16> {
+    NonZero::new(count).expect("a terminal has some")
 }
 
 fn winsize(rows: u16, columns: u16) -> Winsize {
@@ -38,7 +64,16 @@ fn winsize(rows: u16, columns: u16) -> Winsize {
 
 impl Seat {
     /// `ropewalk top` with a terminal of its own.
-    pub fn start(args: &[&str], (columns, rows): (u16, u16), environment: &[(&str, &str)]) -> Self {
+    pub fn start(args: &[&str], size: (u16, u16), environment: &[(&str, &str)]) -> Self {
+        Self::start_in(Path::new("."), args, size, environment)
+    }
+
+    pub fn start_in(
+        folder: &Path,
+        args: &[&str],
+        (columns, rows): (u16, u16),
+        environment: &[(&str, &str)],
+    ) -> Self {
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
             .expect("a pseudo-terminal");
         grantpt(&ours).and_then(|()| unlockpt(&ours)).expect("its other end");
@@ -48,7 +83,12 @@ impl Seat {
             OpenOptions::new().read(true).write(true).open(OsStr::from_bytes(name.as_bytes())).unwrap();
         let end = || theirs.try_clone().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_ropewalk"));
-        command.arg("top").args(args).env_remove("NO_COLOR").env("TERM", "xterm-256color");
+        command
+            .arg("top")
+            .args(args)
+            .current_dir(folder)
+            .env_remove("NO_COLOR")
+            .env("TERM", "xterm-256color");
         command.envs(environment.iter().copied()).stdin(end()).stdout(end()).stderr(end());
         // SAFETY: between fork and exec only two system calls are made; nothing is allocated or locked.
         unsafe {
@@ -60,21 +100,21 @@ impl Seat {
         }
         let child = command.spawn().expect("the program runs");
         drop(command);
-        let terminal = vt100::Parser::new(rows, columns, 0);
+        let terminal = vt100::Parser::new(some(rows), some(columns), 0);
         let seen = Arc::new((Mutex::new(Seen { terminal, ended: false }), Condvar::new()));
+        let stop = Arc::new(AtomicBool::new(false));
         let reader = thread::spawn({
-            let (mut ours, seen) = (File::from(ours.try_clone().unwrap()), seen.clone());
+            let (ours, seen, stop) = (File::from(ours.try_clone().unwrap()), seen.clone(), stop.clone());
             move || {
-                let mut part = [0; 4096];
-                while let Ok(count @ 1..) = ours.read(&mut part) {
-                    seen.0.lock().unwrap().terminal.process(&part[..count]);
+                read_until(ours, &stop, |part| {
+                    seen.0.lock().unwrap().terminal.process(part);
                     seen.1.notify_all();
-                }
+                });
                 seen.0.lock().unwrap().ended = true;
                 seen.1.notify_all();
             }
         });
-        Self { child, ours: Some(File::from(ours)), theirs: Some(theirs), seen, reader: Some(reader) }
+        Self { child, ours: Some(File::from(ours)), theirs: Some(theirs), seen, stop, reader: Some(reader) }
     }
 
     /// Types.
@@ -84,7 +124,7 @@ impl Seat {
 
     /// Makes the window another size.
     pub fn resize(&self, columns: u16, rows: u16) {
-        self.seen.0.lock().unwrap().terminal.screen_mut().set_size(rows, columns);
+        self.seen.0.lock().unwrap().terminal.screen_mut().set_size(some(rows), some(columns));
         tcsetwinsize(self.ours.as_ref().unwrap(), winsize(rows, columns)).unwrap();
     }
 
@@ -99,7 +139,7 @@ impl Seat {
             }
             let left = until.saturating_duration_since(Instant::now());
             assert!(!left.is_zero() && !seen.ended, "not seen: {what}; but this\n{}", screen.contents());
-            seen = changed.wait_timeout(seen, left).unwrap().0;
+            seen = changed.wait_timeout(seen, left.min(A_MOMENT)).unwrap().0;
         }
     }
 
@@ -121,11 +161,30 @@ impl Seat {
         assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
     }
 
+    /// Somebody else writes to the terminal.
+    pub fn scribble(&self, text: &str) {
+        self.theirs.as_ref().unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Nobody looks any more: what is written stays where it is.
+    pub fn stop_reading(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.reader.take().unwrap().join().unwrap();
+    }
+
+    /// Writes as somebody else until the terminal takes no more.
+    pub fn fill(&self) {
+        let theirs = self.theirs.as_ref().unwrap();
+        let name = rustix::termios::ttyname(theirs, Vec::new()).unwrap();
+        let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::NONBLOCK;
+        let mut more = File::from(open(OsStr::from_bytes(name.as_bytes()), flags, Mode::empty()).unwrap());
+        while more.write(&[b'x'; 64]).is_ok() {}
+    }
+
     /// The other end of the line is gone.
     pub fn hang_up(&mut self) {
-        // The reader has a copy: it ends when it is told to by the end of the program, so it is left alone.
-        self.theirs = None;
-        self.ours = None;
+        self.stop_reading();
+        (self.ours, self.theirs) = (None, None);
     }
 
     /// Its exit status, once it has ended.

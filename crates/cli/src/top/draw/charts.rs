@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 
 /// The widest figure.
 const FIGURE: u16 = 5;
+/// Less is no room for bars.
+const NARROW: u16 = 18;
 
 pub(super) fn draw(buffer: &mut Buffer, area: Rect, history: &History) {
     if area.height == 0 {
@@ -16,6 +18,9 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, history: &History) {
     }
     let charts = [("polls/s", &history.polls), ("queue", &history.queued), ("alive", &history.alive)];
     let third = area.width / 3;
+    if third < NARROW {
+        return in_words(buffer, row(area, area.height - 1), charts);
+    }
     for (at, (label, values)) in charts.into_iter().enumerate() {
         let area = Rect { x: area.x + third * at as u16 + 1, width: third - 2, ..area };
         let bottom = row(area, area.height - 1);
@@ -26,6 +31,15 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, history: &History) {
         for (line, bars) in bars(values, width.into(), area.height.into()).iter().enumerate() {
             put(buffer, row(area, line as u16), x, width, bars, ROPE);
         }
+    }
+}
+
+/// Where bars would have no room.
+fn in_words(buffer: &mut Buffer, area: Rect, charts: [(&str, &VecDeque<f64>); 3]) {
+    let mut x = area.x + 1;
+    for (label, values) in charts {
+        x = put(buffer, area, x, area.width, label, DIM) + 1;
+        x = put(buffer, area, x, area.width, &or_unknown(values.back(), |now| short(*now)), BOLD) + 2;
     }
 }
 

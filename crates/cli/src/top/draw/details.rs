@@ -10,51 +10,59 @@ use ratatui_core::style::Style;
 
 const LABEL: u16 = 12;
 
-pub(super) fn draw(buffer: &mut Buffer, area: Rect, task: &Task, state: &State) {
-    let is_there = state.tasks.iter().any(|other| other.id == task.id);
-    rule(buffer, row(area, 0), &format!("{} {}", task.kind, task.id), "esc goes back, up and down to others");
-    let mut y = 1;
-    for (label, text, style) in lines(task, state, is_there) {
-        let room = usize::from(area.width.saturating_sub(LABEL + 2)).max(1);
-        put(buffer, row(area, y.min(area.height - 1)), area.x + 1, LABEL, label, DIM);
-        for part in wrapped(&text, room) {
-            if y >= area.height {
-                return;
-            }
-            put(buffer, row(area, y), area.x + 1 + LABEL, area.width, &part, style);
-            y += 1;
+/// What is said, in lines that are broken already.
+pub(super) struct Details {
+    title: String,
+    /// The label of a line that is the first of its kind.
+    lines: Vec<(&'static str, String, Style)>,
+}
+
+impl Details {
+    pub(super) fn of(task: &Task, state: &State, width: u16) -> Self {
+        let room = usize::from(width.saturating_sub(LABEL + 2)).max(1);
+        let mut lines = Vec::new();
+        for (label, text, style) in said(task, state) {
+            let parts = wrapped(&text, room).into_iter().enumerate();
+            lines.extend(parts.map(|(at, part)| (if at == 0 { label } else { "" }, part, style)));
+        }
+        Self { title: format!("{} {}", task.kind, task.id), lines }
+    }
+
+    /// With the title.
+    pub(super) fn height(&self) -> u16 {
+        u16::try_from(self.lines.len() + 1).unwrap_or(u16::MAX)
+    }
+
+    pub(super) fn draw(&self, buffer: &mut Buffer, area: Rect) {
+        rule(buffer, row(area, 0), &self.title, "");
+        for (y, (label, text, style)) in (1..area.height).zip(&self.lines) {
+            put(buffer, row(area, y), area.x + 1, LABEL, label, DIM);
+            put(buffer, row(area, y), area.x + 1 + LABEL, area.width, text, *style);
         }
     }
 }
 
-fn lines(task: &Task, state: &State, is_there: bool) -> Vec<(&'static str, String, Style)> {
+/// What matters most comes first.
+fn said(task: &Task, state: &State) -> Vec<(&'static str, String, Style)> {
     let mut lines = Vec::new();
     let pinned = if task.pinned { ", pinned to its worker" } else { "" };
-    match is_there {
-        true => lines.push(("state", format!("{}{pinned}", task.state), tasks::style(&task.state))),
-        false => lines.push((
-            "state",
-            "it has ended, or is not listed any more; this is what it was".to_owned(),
-            BAD,
-        )),
+    match state.tasks.iter().any(|other| other.id == task.id) {
+        true => {
+            let text = format!("{} in the pool {:?}{pinned}", task.state, task.pool);
+            lines.push(("state", text, tasks::style(&task.state)));
+        }
+        false => lines.push(("state", "it has ended, or is not listed any more".to_owned(), BAD)),
     }
     if let Some(what) = &task.waits_for {
-        lines.push(("waits for", what.clone(), PLAIN));
-        lines.push(("since", or_unknown(task.waits, time), PLAIN));
+        lines.push(("waits for", format!("{what}, for {}", or_unknown(task.waits, time)), PLAIN));
     }
-    if let Some(name) = &task.name {
-        lines.push(("name", name.clone(), PLAIN));
-    }
+    lines.extend(task.name.iter().map(|name| ("name", name.clone(), PLAIN)));
     lines.push(("spawned at", task.spawned_at.clone(), PLAIN));
-    lines.push(("pool", task.pool.clone(), PLAIN));
-    let children = state.tasks.iter().filter(|other| other.parent == Some(task.id)).count() as u64;
     lines.push(("stems from", ancestors(task, state), PLAIN));
+    let children = state.tasks.iter().filter(|other| other.parent == Some(task.id)).count() as u64;
     if children > 0 {
-        lines.push((
-            "has",
-            if children == 1 { "1 child".to_owned() } else { format!("{} children", grouped(children)) },
-            PLAIN,
-        ));
+        let noun = if children == 1 { "child" } else { "children" };
+        lines.push(("has", format!("{} {noun}", grouped(children)), PLAIN));
     }
     if task.age.is_none() {
         let why = "not observed: it has no name, and the runtime is without Builder::observe(true)";

@@ -3,6 +3,7 @@
 use super::{BAD, BOLD, DIM, GOOD, Link, PLAIN, Picture, ROPE, put};
 use crate::show::{counted, grouped};
 use crate::top::figures::{cut, time};
+use crate::top::view::View;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
@@ -66,23 +67,31 @@ pub(super) fn footer(buffer: &mut Buffer, area: Rect, picture: &Picture<'_>) -> 
         put(buffer, area, area.x + 1, area.width, text, BOLD);
         return None;
     }
-    keys(buffer, area);
+    match view {
+        View { help: true, .. } => keys(buffer, area, &[("esc", "back"), ("q", "back")]),
+        View { details: Some(_), .. } => keys(buffer, area, &IN_DETAILS),
+        _ => keys(buffer, area, &IN_TABLE),
+    }
     None
 }
 
-/// As many as fit, the ones that lead to the others first.
-fn keys(buffer: &mut Buffer, area: Rect) {
-    let keys = [
-        ("?", "help"),
-        ("q", "quit"),
-        ("/", "search"),
-        ("s", "sort"),
-        ("t", "tree"),
-        ("enter", "details"),
-        ("p", "pause"),
-        ("d", "dump"),
-        ("w", "workers"),
-    ];
+/// The ones that lead to the others first.
+const IN_TABLE: [(&str, &str); 9] = [
+    ("?", "help"),
+    ("q", "quit"),
+    ("/", "search"),
+    ("s", "sort"),
+    ("t", "tree"),
+    ("enter", "details"),
+    ("p", "pause"),
+    ("d", "dump"),
+    ("w", "workers"),
+];
+const IN_DETAILS: [(&str, &str); 6] =
+    [("esc", "back"), ("up down", "others"), ("?", "help"), ("q", "quit"), ("p", "pause"), ("d", "dump")];
+
+/// As many as fit.
+fn keys(buffer: &mut Buffer, area: Rect, keys: &[(&str, &str)]) {
     let mut x = area.x + 1;
     for (key, what) in keys {
         let length = (key.len() + what.len() + 1) as u16;

@@ -23,9 +23,9 @@ const KEYS: [(&str, &str, &str); 13] = [
 const KEY: u16 = 10;
 
 pub(super) fn draw(buffer: &mut Buffer, area: Rect) {
-    rule(buffer, row(area, 0), "keys", "any key goes back");
+    rule(buffer, row(area, 0), "keys", "");
     // Where there is no room for a line each, there are two columns of few words.
-    let in_lines = usize::from(area.height) > KEYS.len() && area.width >= 60;
+    let in_lines = usize::from(area.height) > KEYS.len() && area.width >= 66;
     let rows = if in_lines { KEYS.len() } else { KEYS.len().div_ceil(2) };
     for (at, (key, word, about)) in KEYS.iter().enumerate() {
         let line = 1 + (at % rows) as u16;

@@ -60,7 +60,12 @@ pub(super) fn draw(frame: &mut Frame<'_>, picture: &mut Picture<'_>) {
     if picture.view.help {
         return help::draw(buffer, body);
     }
-    let plan = Plan::of(body.height, picture.state.workers.len(), picture.view.all_workers);
+    let mut plan = Plan::of(body.height, picture.state.workers.len(), picture.view.all_workers);
+    let details =
+        picture.view.details.as_ref().map(|task| details::Details::of(task, picture.state, area.width));
+    if details.as_ref().is_some_and(|details| details.height() > body.height - plan.height()) {
+        plan = Plan::NOTHING; // what was asked for goes before
+    }
     let mut left = body;
     let mut part = |height: u16| {
         let part = Rect { height, ..left };
@@ -71,8 +76,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, picture: &mut Picture<'_>) {
     times::draw(buffer, part(plan.times), picture.state);
     workers::draw(buffer, part(plan.workers), &picture.state.workers, picture.state.pools > 1);
     let rest = left;
-    match picture.view.details.clone() {
-        Some(task) => details::draw(buffer, rest, &task, picture.state),
+    match details {
+        Some(details) => details.draw(buffer, rest),
         None => tasks::draw(buffer, rest, picture.state, picture.view),
     }
     if let Some(x) = cursor {

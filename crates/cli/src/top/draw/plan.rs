@@ -12,6 +12,12 @@ pub(super) struct Plan {
 const FEWEST_TASKS: u16 = 5;
 
 impl Plan {
+    pub(super) const NOTHING: Self = Self { charts: 0, times: 0, workers: 0 };
+
+    pub(super) fn height(self) -> u16 {
+        self.charts + self.times + self.workers
+    }
+
     /// For so many lines between header and footer.
     pub(super) fn of(lines: u16, workers: usize, all_workers: bool) -> Self {
         let workers = u16::try_from(workers).unwrap_or(u16::MAX);
@@ -43,7 +49,7 @@ mod tests {
             for workers in [0, 1, 2, 8, 64, 100_000] {
                 for all in [false, true] {
                     let plan = Plan::of(lines, workers, all);
-                    let left = lines - plan.charts - plan.times - plan.workers;
+                    let left = lines - plan.height();
                     assert!(left >= FEWEST_TASKS, "{lines} {workers} {all}: {plan:?}");
                 }
             }

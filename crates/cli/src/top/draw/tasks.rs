@@ -2,7 +2,7 @@
 
 use super::{BOLD, DIM, GOOD, PLAIN, ROPE, put, put_right, row, rule};
 use crate::show::grouped;
-use crate::top::figures::{cut, or_unknown, place, share, short, time, without_addresses};
+use crate::top::figures::{cut, narrow, or_unknown, place, share, short, time, without_addresses};
 use crate::top::rows::{Column, Row};
 use crate::top::state::{State, Task};
 use crate::top::view::View;
@@ -171,7 +171,7 @@ impl Cells {
                 Cell::State => (task.state.clone(), style(&task.state)),
                 Cell::Waits if self.merged() => {
                     let style = if task.doing() == task.state { style(&task.state) } else { PLAIN };
-                    (cut(&without_addresses(task.doing()), width.into()), style)
+                    (cut(&narrow(task.doing()), width.into()), style)
                 }
                 Cell::Waits => {
                     let text = task.waits_for.as_deref().map(without_addresses).unwrap_or_default();

@@ -19,7 +19,7 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, workers: &[Worker], several_
     let label = (label as u16 + 1).clamp(7, 20);
     match area.height {
         0 => {}
-        1 => line(buffer, area, label, &Line::of_all("all", workers, most)),
+        1 => in_words(buffer, area, workers),
         _ => {
             rule(buffer, row(area, 0), &counted(workers.len() as u64, "worker"), &states(workers));
             if area.height > 2 || workers.is_empty() {
@@ -43,6 +43,12 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, workers: &[Worker], several_
             }
         }
     }
+}
+
+/// Where there is one line for all of them.
+fn in_words(buffer: &mut Buffer, area: Rect, workers: &[Worker]) {
+    let x = put(buffer, area, area.x + 1, area.width, &counted(workers.len() as u64, "worker"), PLAIN);
+    put(buffer, area, x, area.width, &format!(": {}", states(workers)), DIM);
 }
 
 fn heading(buffer: &mut Buffer, area: Rect, label: u16) {
