@@ -2,7 +2,7 @@
 
 use super::address::Address;
 use super::options::Options;
-use super::state::{State, clean};
+use super::state::{State, Unread, VERSION, clean};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
@@ -61,7 +61,7 @@ impl Client {
     pub(super) async fn state(&self, search: &str) -> Result<(State, Bytes), Trouble> {
         let path = format!("/api/state?tasks={TASKS}&q={}", escaped(search));
         let text = self.get(&path, PATIENCE).await?;
-        let mut state = State::read(&text).map_err(|why| self.no_console(&why))?;
+        let mut state = State::read(&text).map_err(|why| self.unread(why))?;
         state.search = search.to_owned();
         Ok((state, text))
     }
@@ -156,8 +156,18 @@ impl Client {
         }
     }
 
+    fn unread(&self, why: Unread) -> Trouble {
+        match why {
+            Unread::NoAnswer(why) => self.no_console(why),
+            Unread::Version(version) => Trouble::new(
+                format!("the console at {} answers by version {version}, not {VERSION}", self.address),
+                "accepted: the console of a program with the Ropewalk that this one is of",
+            ),
+        }
+    }
+
     fn no_console(&self, why: &str) -> Trouble {
-        let what = format!("what listens at {} is not a Ropewalk console ({})", self.address, clean(why));
+        let what = format!("{} is not a Ropewalk console ({})", self.address, clean(why));
         Trouble::new(what, "a program says where its console is by Console::url")
     }
 }

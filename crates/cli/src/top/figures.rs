@@ -59,7 +59,7 @@ pub(super) fn place(spawned_at: &str, width: usize) -> String {
     while rest.chars().count() > width {
         match rest.split_once('/') {
             Some((_, shorter)) => rest = shorter,
-            None => return cut(rest, width),
+            None => return end(rest, width),
         }
     }
     rest.to_owned()
@@ -75,6 +75,16 @@ pub(super) fn cut(text: &str, width: usize) -> String {
         kept.push('…');
     }
     kept
+}
+
+/// The end of a text, as well.
+fn end(text: &str, width: usize) -> String {
+    let skipped = (text.chars().count() + 1).saturating_sub(width);
+    let mark = if width > 0 { "…" } else { "" };
+    text.chars().skip(skipped).fold(mark.to_owned(), |mut kept, letter| {
+        kept.push(letter);
+        kept
+    })
 }
 
 /// Without addresses, which tell nobody anything in a table: `a mutex at 0x7f12, held by ..` as `a mutex, held by ..`.
@@ -121,7 +131,7 @@ mod tests {
         let shown = [40, 16, 15, 12, 5].map(|width| place(long, width));
         assert_eq!(
             shown,
-            ["crates/cli/src/serve/mod.rs:107", "serve/mod.rs:107", "mod.rs:107", "mod.rs:107", "mod.…"]
+            ["crates/cli/src/serve/mod.rs:107", "serve/mod.rs:107", "mod.rs:107", "mod.rs:107", "…:107"]
         );
         assert_eq!([cut("holder", 6), cut("holder", 5), cut("holder", 0)], ["holder", "hold…", ""]);
     }

@@ -28,13 +28,13 @@ const LONGEST: Duration = Duration::from_secs(3600);
 const ACCEPTED: &str = "--interval TIME, --token TOKEN, --once, --json, --help";
 
 pub(crate) fn help() -> String {
-    "What the console of a program shows, in the terminal: its workers, how long polls
-take, and its tasks with what they wait for.
+    "What the console of a program shows, in the terminal: its workers, how long
+polls take, and its tasks with what they wait for.
 
 usage: ropewalk top ADDRESS [--interval TIME] [--token TOKEN] [--once] [--json]
 
-  ADDRESS           where the console is: IP:PORT, HOST:PORT, a port alone, which
-                    is on 127.0.0.1, or what the program calls its URL
+  ADDRESS           where the console is: IP:PORT, HOST:PORT, a port alone,
+                    which is on 127.0.0.1, or the URL that the program says
   --interval TIME   how often to look: 100ms to 1h, such as 500ms or 2s (1s)
   --token TOKEN     what a console that others can reach asks for; a token that
                     is part of the URL is taken as well
@@ -54,7 +54,8 @@ Keys:
 
 A program has a console if it says so, with the feature `console`:
 
-  Console::builder().address(\"127.0.0.1:6680\".parse()?).serve(&runtime.handle())?
+  let address = \"127.0.0.1:6680\".parse()?;
+  let console = Console::builder().address(address).serve(&runtime.handle())?;
 
 To try it: `ropewalk serve http --console 6680`, then `ropewalk top 6680`.
 

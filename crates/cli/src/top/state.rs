@@ -3,7 +3,16 @@
 use serde_json::Value;
 
 /// The version of the answer that is understood.
-const VERSION: u64 = 1;
+pub(super) const VERSION: u64 = 1;
+
+/// Why something is not understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unread {
+    /// It is no console's answer.
+    NoAnswer(&'static str),
+    /// It is one of another version.
+    Version(u64),
+}
 
 /// Times are in nanoseconds.
 #[derive(Clone, Debug, Default)]
@@ -116,15 +125,14 @@ pub(super) struct Task {
 }
 
 impl State {
-    /// Reads an answer, or says why it is none.
-    pub(super) fn read(text: &[u8]) -> Result<Self, String> {
-        let all: Value = serde_json::from_slice(text).map_err(|_| "its answer is no JSON".to_owned())?;
-        let pools = all["pools"].as_array().ok_or("its answer has no pools")?;
-        let version = all["version"].as_u64().ok_or("its answer has no version")?;
+    /// Reads an answer.
+    pub(super) fn read(text: &[u8]) -> Result<Self, Unread> {
+        let no_answer = Unread::NoAnswer;
+        let all: Value = serde_json::from_slice(text).map_err(|_| no_answer("its answer is no JSON"))?;
+        let pools = all["pools"].as_array().ok_or(no_answer("its answer has no pools"))?;
+        let version = all["version"].as_u64().ok_or(no_answer("its answer has no version"))?;
         if version != VERSION {
-            return Err(format!(
-                "it answers by version {version}; this program understands version {VERSION}"
-            ));
+            return Err(Unread::Version(version));
         }
         let sum = |name: &str| pools.iter().map(|pool| count(pool, name)).sum::<u64>();
         let workers: Vec<Worker> = pools.iter().flat_map(Worker::all).collect();

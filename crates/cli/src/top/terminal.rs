@@ -141,8 +141,7 @@ mod tests {
     /// One after the other: there is one terminal to give back in a process.
     #[test]
     fn the_terminal_is_given_back_by_a_drop_and_by_a_panic() {
-        let mut ours =
-            File::from(openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::NONBLOCK).unwrap());
+        let mut ours = File::from(openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap());
         grantpt(&ours).and_then(|()| unlockpt(&ours)).unwrap();
         let name = ptsname(&ours, Vec::new()).unwrap();
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK;

@@ -21,7 +21,7 @@ fn a_real_program_is_understood() {
         }
     });
     let seat = Seat::start(&[&console.url(), "--interval", "100ms"], (120, 30), &[]);
-    let (waits, ticks) = (format!(" {} ", waiter.id()), format!(" {} ", ticker.id()));
+    let (waits, ticks) = (format!(" {} ", waiter.id().unwrap()), format!(" {} ", ticker.id().unwrap()));
     let screen =
         seat.until_shows(&["2 alive", "2 workers", "a mutex", "a moment", "tests/top/real.rs:", "live"]);
     assert!(screen.contains(&format!("pid {}", std::process::id())), "{screen}");

@@ -18,7 +18,8 @@ fn line<'a>(screen: &'a str, part: &str) -> &'a str {
 
 /// The names in the table, from top to bottom.
 fn names(screen: &str) -> Vec<&str> {
-    let table = screen.lines().skip_while(|line| !line.trim_start().starts_with("task ")).skip(1);
+    let table =
+        screen.lines().skip_while(|line| !(line.contains("waits for") && line.contains("busy"))).skip(1);
     let rows = table.take_while(|line| !line.trim().is_empty());
     rows.filter_map(|line| line.trim_start_matches(['├', '└', '│', '─', ' ']).split_whitespace().next())
         .collect()
@@ -175,14 +176,14 @@ fn details_tell_everything_and_live() {
         "a mutex at 0x7f12aa00, held by \"holder\" (strand 2), for 900ms",
         "src/worker/pool.rs:104:5",
         "holder (2) < acceptor (1)",
-        "7 polls, 0 a second lately",
-        "12.0µs, 0% of the time lately",
+        "7 times, 0/s lately",
+        "12.0µs, 0% lately",
     ];
     seat.until_shows(&parts);
     mock.change(|state| state["tasks"]["list"][3]["waits_for"] = "a new thing".into());
     seat.until_shows(&["a new thing"]);
     seat.press("\x1b[A");
-    seat.until_shows(&["task 3", "cruncher", "running", "40 a second lately", "25% of the time lately"]);
+    seat.until_shows(&["task 3", "cruncher", "running", "40/s lately", "25% lately"]);
     mock.change(|state| state["tasks"]["list"].as_array_mut().unwrap().retain(|task| task["id"] != 3));
     seat.until_shows(&["task 3", "it has ended"]);
     seat.press("\x1b");
@@ -261,7 +262,7 @@ fn the_window_may_have_any_size() {
         "{screen}"
     );
     seat.press("\r");
-    seat.until_shows(&["running in the pool", "acceptor (1)", "25% of the", "esc back"]);
+    seat.until_shows(&["running in the pool", "acceptor (1)", "25% lately", "esc back"]);
     seat.press("\x1b?");
     seat.until_shows(&["keys", "search", "pause", "quit"]);
     seat.press("\x1b");
@@ -314,7 +315,7 @@ fn a_lost_connection_is_said_and_tried_again() {
     seat.until_shows(&["live", "25%"]);
     mock.stop();
     let nobody = format!("nobody listens at {}", mock.address);
-    let screen = seat.until_shows(&["lost", &nobody, "trying"]);
+    let screen = seat.until_shows(&["lost", &nobody, "trying again for"]);
     assert!(screen.contains("cruncher"), "what was last seen stays: {screen}");
     seat.press("t"); // keys still do what they do
     seat.until_shows(&["as a tree"]);
@@ -330,7 +331,7 @@ fn a_lost_connection_is_said_and_tried_again() {
     });
     seat.until_shows(&["pid 4712", "15.0k"]);
     mock.change(|state| state["version"] = 2.into());
-    seat.until_shows(&["lost", "not a Ropewalk console (it answers by version 2"]);
+    seat.until_shows(&["lost", "answers by version 2, not 1"]);
 }
 
 #[test]
@@ -339,7 +340,7 @@ fn colours_are_left_out_if_they_are_not_wanted() {
     let address = mock.address.to_string();
     let has_colour = |screen: &vt100::Screen| {
         let (rows, columns) = screen.size();
-        let cells = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+        let cells = (0..rows.get()).flat_map(|row| (0..columns.get()).map(move |column| (row, column)));
         cells
             .filter_map(|(row, column)| screen.cell(row, column))
             .any(|cell| cell.fgcolor() != vt100::Color::Default)
@@ -351,7 +352,7 @@ fn colours_are_left_out_if_they_are_not_wanted() {
     seat.until_shows(&["cruncher"]);
     seat.until("the chosen row", |screen| {
         let (rows, _) = screen.size();
-        (0..rows).filter_map(|row| screen.cell(row, 1)).any(vt100::Cell::inverse)
+        (0..rows.get()).filter_map(|row| screen.cell(row, 1)).any(vt100::Cell::inverse)
     });
     assert!(!seat.until_shows(&["25%"]).is_empty());
 }

@@ -14,7 +14,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -107,10 +107,10 @@ impl Seat {
             let (ours, seen, stop) = (File::from(ours.try_clone().unwrap()), seen.clone(), stop.clone());
             move || {
                 read_until(ours, &stop, |part| {
-                    seen.0.lock().unwrap().terminal.process(part);
+                    seen.0.lock().unwrap_or_else(PoisonError::into_inner).terminal.process(part);
                     seen.1.notify_all();
                 });
-                seen.0.lock().unwrap().ended = true;
+                seen.0.lock().unwrap_or_else(PoisonError::into_inner).ended = true;
                 seen.1.notify_all();
             }
         });

@@ -70,10 +70,10 @@ fn said(task: &Task, state: &State) -> Vec<(&'static str, String, Style)> {
         return lines;
     }
     lines.push(("age", or_unknown(task.age, time), PLAIN));
-    let rate = task.rate.map(|rate| format!(", {} a second lately", short(rate)));
-    let polls = or_unknown(task.polls, |polls| counted(polls, "poll"));
+    let rate = task.rate.map(|rate| format!(", {}/s lately", short(rate)));
+    let polls = or_unknown(task.polls, |polls| counted(polls, "time"));
     lines.push(("polled", format!("{polls}{}", rate.unwrap_or_default()), PLAIN));
-    let lately = task.share.map(|part| format!(", {} of the time lately", share(part)));
+    let lately = task.share.map(|part| format!(", {} lately", share(part)));
     lines.push(("busy", format!("{}{}", or_unknown(task.busy, time), lately.unwrap_or_default()), PLAIN));
     lines
 }

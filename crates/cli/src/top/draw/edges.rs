@@ -58,7 +58,7 @@ pub(super) fn footer(buffer: &mut Buffer, area: Rect, picture: &Picture<'_>) -> 
         return None;
     }
     if let Link::Lost(why, seconds) = &picture.link {
-        let text = format!("{why}; tried for {seconds} s, and trying");
+        let text = format!("trying again for {seconds} s: {why}");
         put(buffer, area, area.x + 1, area.width, &cut(&text, usize::from(area.width - 2)), BAD);
         return None;
     }

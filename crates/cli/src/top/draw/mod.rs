@@ -60,6 +60,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, picture: &mut Picture<'_>) {
     if picture.view.help {
         return help::draw(buffer, body);
     }
+    picture.view.follow(&picture.state.tasks);
     let mut plan = Plan::of(body.height, picture.state.workers.len(), picture.view.all_workers);
     let details =
         picture.view.details.as_ref().map(|task| details::Details::of(task, picture.state, area.width));

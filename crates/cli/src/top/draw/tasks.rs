@@ -15,7 +15,7 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, state: &State, view: &mut Vi
     let page = usize::from(area.height.saturating_sub(2));
     view.scroll(page, rows.len());
     rule(buffer, row(area, 0), &title(state, view, rows.len()), &position(view, rows.len()));
-    let cells = Cells::of(area.width, &rows);
+    let cells = Cells::of(area.width, &rows, view.tree);
     cells.heading(buffer, row(area, 1), view);
     if rows.is_empty() {
         let why =
@@ -114,7 +114,7 @@ impl Cell {
 }
 
 impl Cells {
-    fn of(width: u16, rows: &[Row<'_>]) -> Self {
+    fn of(width: u16, rows: &[Row<'_>], tree: bool) -> Self {
         let digits = rows.iter().map(|row| row.task.id).max().map_or(1, |id| id.to_string().len()) as u16;
         let gap = if width < 100 { 1 } else { 2 };
         let all = [
@@ -131,8 +131,9 @@ impl Cells {
         let shown: Vec<_> = all.into_iter().filter(|(_, _, from)| width >= *from).collect();
         let fixed: u16 = shown.iter().map(|(_, width, _)| width + gap).sum::<u16>() + 1;
         let room = width.saturating_sub(fixed);
-        // A name is seldom longer than that, and a reason often is.
-        let name = (room * 9 / 20).clamp(10, 44).min(room);
+        // A name is seldom longer than that, and a reason often is; branches need some more.
+        let (twentieths, most) = if tree { (11, 60) } else { (9, 44) };
+        let name = (room * twentieths / 20).clamp(10, most).min(room);
         let mut x = 1;
         let columns = shown.into_iter().map(|(cell, width, _)| {
             let width = match cell {

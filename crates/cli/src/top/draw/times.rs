@@ -71,12 +71,17 @@ fn longest(buffer: &mut Buffer, area: Rect, longest: Option<&Longest>) {
 }
 
 fn others(buffer: &mut Buffer, area: Rect, state: &State) {
+    put(buffer, area, area.x + 1, LABEL, "also", DIM);
+    let mut x = area.x + 1 + LABEL + 2;
+    // What should not be comes first: it must not be what is cut off.
+    let bad = [(state.panics, "panic"), (state.rescues, "rescue"), (state.refused_waits, "refused wait")];
+    for (count, what) in bad.into_iter().filter(|(count, _)| *count > 0) {
+        x = put(buffer, area, x, area.width, &counted(count, what), BAD);
+        x = put(buffer, area, x, area.width, ", ", PLAIN);
+    }
     let blocking = &state.blocking;
-    let mut parts = vec![format!(
-        "{} for blocking jobs ({} busy)",
-        counted(blocking.threads, "thread"),
-        blocking.running
-    )];
+    let threads = counted(blocking.threads, "thread");
+    let mut parts = vec![format!("{threads} for blocking jobs ({} busy)", blocking.running)];
     if blocking.queued > 0 {
         parts.push(format!("{} queued", counted(blocking.queued, "job")));
     }
@@ -84,14 +89,5 @@ fn others(buffer: &mut Buffer, area: Rect, state: &State) {
         parts.push(format!("{} at {}", counted(state.registered, "file"), state.driver));
     }
     parts.push(counted(state.timers, "timer"));
-    put(buffer, area, area.x + 1, LABEL, "also", DIM);
-    let x = area.x + 1 + LABEL + 2;
-    let x = put(buffer, area, x, area.width, &parts.join(", "), PLAIN);
-    let bad = [(state.panics, "panic"), (state.rescues, "rescue"), (state.refused_waits, "refused wait")];
-    let bad: Vec<_> =
-        bad.iter().filter(|(count, _)| *count > 0).map(|(count, what)| counted(*count, what)).collect();
-    if !bad.is_empty() {
-        put(buffer, area, x, area.width, ", ", PLAIN);
-        put(buffer, area, x + 2, area.width, &bad.join(", "), BAD);
-    }
+    put(buffer, area, x, area.width, &parts.join(", "), PLAIN);
 }

@@ -21,10 +21,10 @@ fn what_is_missing_is_nothing_and_what_is_new_is_ignored() {
 #[test]
 fn what_is_no_answer_is_told_apart() {
     let why = |text: &str| State::read(text.as_bytes()).unwrap_err();
-    assert!(why("hello").contains("no JSON"));
-    assert!(why("{}").contains("no pools"));
-    assert!(why(r#"{"pools": []}"#).contains("no version"));
-    assert!(why(r#"{"pools": [], "version": 2}"#).contains("version 2"));
+    assert_eq!(why("hello"), Unread::NoAnswer("its answer is no JSON"));
+    assert_eq!(why("{}"), Unread::NoAnswer("its answer has no pools"));
+    assert_eq!(why(r#"{"pools": []}"#), Unread::NoAnswer("its answer has no version"));
+    assert_eq!(why(r#"{"pools": [], "version": 2}"#), Unread::Version(2));
 }
 
 #[test]
