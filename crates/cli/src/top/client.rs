@@ -160,7 +160,7 @@ impl Client {
         match why {
             Unread::NoAnswer(why) => self.no_console(why),
             Unread::Version(version) => Trouble::new(
-                format!("the console at {} answers by version {version}, not {VERSION}", self.address),
+                format!("{} answers by version {version}, not {VERSION}", self.address),
                 "accepted: the console of a program with the Ropewalk that this one is of",
             ),
         }

@@ -11,6 +11,10 @@ use std::io::{self, Write};
 /// What a terminal has that does not say how large it is.
 const USUAL: Size = Size { width: 80, height: 24 };
 
+/// Nothing is shown between these ("synchronized output"); who does not know them ignores them.
+const BEGIN: &[u8] = b"\x1b[?2026h";
+const END: &[u8] = b"\x1b[?2026l";
+
 pub(super) struct Screen {
     terminal: File,
     coloured: bool,
@@ -23,9 +27,12 @@ impl Screen {
         Self { terminal, coloured, bytes: Vec::new(), cursor: Position::ORIGIN }
     }
 
-    /// What was drawn since the last call.
+    /// What was drawn since the last call, to be shown at once by terminals that can.
     pub(super) fn take(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.bytes)
+        if self.bytes.is_empty() {
+            return Vec::new();
+        }
+        [BEGIN, &std::mem::take(&mut self.bytes), END].concat()
     }
 
     fn go(&mut self, to: Position) -> io::Result<()> {

@@ -25,7 +25,29 @@ const A_MOMENT: Duration = Duration::from_millis(20);
 
 struct Seen {
     terminal: vt100::Parser,
+    /// The beginning of a picture that is not whole.
+    part: Vec<u8>,
     ended: bool,
+}
+
+/// A picture is between these; a terminal shows it when it is whole.
+const BEGIN: &[u8] = b"\x1b[?2026h";
+const END: &[u8] = b"\x1b[?2026l";
+
+impl Seen {
+    fn take(&mut self, bytes: &[u8]) {
+        self.part.extend_from_slice(bytes);
+        let find = |wanted: &[u8]| self.part.windows(wanted.len()).rposition(|window| window == wanted);
+        let whole = match (find(BEGIN), find(END)) {
+            (Some(begin), end) if end.is_none_or(|end| end < begin) => begin,
+            _ => {
+                let begun = (1..BEGIN.len()).find(|length| self.part.ends_with(&BEGIN[..*length]));
+                self.part.len() - begun.unwrap_or(0)
+            }
+        };
+        self.terminal.process(&self.part[..whole]);
+        self.part.drain(..whole);
+    }
 }
 
 pub struct Seat {
@@ -101,13 +123,13 @@ impl Seat {
         let child = command.spawn().expect("the program runs");
         drop(command);
         let terminal = vt100::Parser::new(some(rows), some(columns), 0);
-        let seen = Arc::new((Mutex::new(Seen { terminal, ended: false }), Condvar::new()));
+        let seen = Arc::new((Mutex::new(Seen { terminal, part: Vec::new(), ended: false }), Condvar::new()));
         let stop = Arc::new(AtomicBool::new(false));
         let reader = thread::spawn({
             let (ours, seen, stop) = (File::from(ours.try_clone().unwrap()), seen.clone(), stop.clone());
             move || {
                 read_until(ours, &stop, |part| {
-                    seen.0.lock().unwrap_or_else(PoisonError::into_inner).terminal.process(part);
+                    seen.0.lock().unwrap_or_else(PoisonError::into_inner).take(part);
                     seen.1.notify_all();
                 });
                 seen.0.lock().unwrap_or_else(PoisonError::into_inner).ended = true;
