@@ -5,6 +5,7 @@ mod files;
 mod process;
 mod progress;
 mod stop;
+mod unit;
 
 use crate::cli::Run;
 use crate::meter::{Sample, Speed};
@@ -21,6 +22,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use stop::Stop;
+use unit::Unit;
 
 /// All samples of a run, by problem and peer, and what could not be measured.
 #[derive(Debug, Default)]
@@ -33,31 +35,6 @@ pub struct Samples {
     pub made: usize,
     /// How quiet it was while they were taken.
     pub quiet: Quiet,
-}
-
-/// What is measured at once.
-enum Unit {
-    /// A peer in a process of its own.
-    Alone(&'static Problem, Peer),
-    /// Servers, side by side.
-    Side(&'static Problem, Vec<Peer>),
-}
-
-impl Unit {
-    fn label(&self) -> String {
-        match self {
-            Self::Alone(problem, peer) => format!("{} {peer}", problem.name),
-            Self::Side(problem, peers) => format!("{} {} servers in turns", problem.name, peers.len()),
-        }
-    }
-
-    /// How long it takes, compared with others.
-    fn weight(&self) -> f64 {
-        match self {
-            Self::Alone(..) => 1.0,
-            Self::Side(_, peers) => 3.0 * peers.len() as f64,
-        }
-    }
 }
 
 /// Measures and reports; the exit code says whether all of it could be done.
@@ -100,7 +77,7 @@ fn measure(run: &Run) -> Result<Report, String> {
         return Err("nothing is left to measure: none of these rows has one of these peers here".into());
     }
     samples.planned = units.len() * run.rounds;
-    let (start, weights) = (Instant::now(), units.iter().map(Unit::weight).collect());
+    let (start, weights) = (Instant::now(), units.iter().map(|unit| unit.weight(run.speed)).collect());
     let mut progress = Progress::new(run.rounds, weights);
     for round in 0..run.rounds {
         measure_round(run, round, &units, &mut samples, &mut Waiter { stop: &stop, progress: &mut progress });
@@ -111,6 +88,7 @@ fn measure(run: &Run) -> Result<Report, String> {
             files::write(run, &Report::of(run, &samples, start.elapsed().as_secs_f64()))?;
         }
     }
+    progress.finish();
     if stop.asked() {
         progress.say(&format!("stopped: {} of {} measurements were made", samples.made, samples.planned));
     }

@@ -7,9 +7,11 @@ use crate::peers::Peer;
 use crate::problems::Problem;
 use crate::side::Outcome;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
 use serde::de::DeserializeOwned;
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, Read, Seek};
 use std::process::{ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -62,6 +64,10 @@ impl Waiter<'_> {
         if speed == Speed::Quick {
             command.arg("--quick");
         }
+        let mut complaints = self.complaints().map_err(|error| error.to_string())?;
+        if let Some(complaints) = &complaints {
+            command.stderr(complaints.try_clone().map_err(|error| error.to_string())?);
+        }
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(|error| error.to_string())?;
         let stdout = child.stdout.take().expect("stdout is piped");
@@ -71,6 +77,7 @@ impl Waiter<'_> {
             let _ = child.kill();
         }
         let status = child.wait().map_err(|error| error.to_string())?;
+        complaints.iter_mut().for_each(|complaints| self.pass_on(complaints));
         let cpu = Usage::of_children().since(before).cpu.as_secs_f64();
         match end {
             End::Stopped => Err("it was stopped".into()),
@@ -82,6 +89,19 @@ impl Waiter<'_> {
                 serde_json::from_str(&line).map_err(|error| format!("not a sample: {error}"))
             }
         }
+    }
+
+    /// Where there is a bar, what a measurement complains about is kept until it has ended, so as not to run into the bar.
+    fn complaints(&self) -> io::Result<Option<File>> {
+        let file = || memfd_create("complaints", MemfdFlags::CLOEXEC);
+        self.progress.redraws_after().map(|_| Ok(File::from(file()?))).transpose()
+    }
+
+    fn pass_on(&mut self, complaints: &mut File) {
+        let mut text = Vec::new();
+        // What cannot be read is no reason to stop.
+        let _ = complaints.rewind().and_then(|()| complaints.read_to_end(&mut text));
+        String::from_utf8_lossy(&text).lines().for_each(|line| self.progress.say(line));
     }
 
     /// Sleeps until all was said, so that measuring disturbs nobody; only a bar on a terminal is drawn anew once a second.

@@ -51,6 +51,12 @@ impl Progress {
         }
     }
 
+    /// Nothing is under way any more.
+    pub fn finish(&mut self) {
+        self.clear();
+        self.current = None;
+    }
+
     /// Where it is, for a line: `round 1/5 [3/80]`.
     pub fn place(&self) -> String {
         let units = self.weights.len();
