@@ -24,7 +24,7 @@ run! {
     cancel_tree: ["364 strands wait", "the root says: the task was cancelled", "364 of 364 destructors ran, 243 of them waited"];
     chat_server: ["both heard both", "who is left hears who has left"];
     console: ["the lighthouse waits for a moment", "cargoes landed"];
-    dump: ["1003 waiting (1,000 for a mutex", "... and 997 more like this", "bytes of JSON say the same"];
+    dump: ["1,003 waiting (1,000 for a mutex", "... and 997 more like this", "bytes of JSON say the same"];
     echo_server: ["200 clients at once, 3400 bytes echoed"];
     file_server: ["/readme.txt: 200 OK, 19 bytes", "/coils/long.bin: 200 OK, 5000000 bytes", "/coils: 404", "/../../etc/passwd: 403"];
     foreign_executor: ["the squares sum to 30", "cancelled: Err(Cancelled)"];

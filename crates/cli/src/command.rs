@@ -1,6 +1,6 @@
-//! Which command the arguments mean. A later one (`top`) is an entry in [`COMMANDS`] and a module.
+//! Which command the arguments mean: each is an entry in [`COMMANDS`] and a module.
 
-use crate::{bench, serve, tour, trace};
+use crate::{bench, serve, top, tour, trace};
 use std::io::{self, Write};
 
 /// How a command went that could be carried out.
@@ -49,6 +49,12 @@ const COMMANDS: &[Command] = &[
         summary: "a server to play with, until ctrl-c: echo, http",
         help: serve::help,
         run: serve::run,
+    },
+    Command {
+        name: "top",
+        summary: "what goes on inside a program that has a console",
+        help: top::help,
+        run: top::run,
     },
     Command {
         name: "bench",

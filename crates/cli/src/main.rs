@@ -9,6 +9,7 @@ mod figure;
 mod heap;
 mod serve;
 mod show;
+mod top;
 mod tour;
 mod trace;
 

@@ -127,8 +127,8 @@ fn help_and_version_go_to_standard_output() {
 #[test]
 fn bad_arguments_are_refused_with_what_is_accepted() {
     let cases: [(&[&str], &[&str]); 9] = [
-        (&["dance"], &["no command \"dance\"", "commands: tour, serve, bench, help"]),
-        (&["help", "dance"], &["no command \"dance\"", "commands: tour, serve, bench, help"]),
+        (&["dance"], &["no command \"dance\"", "commands: tour, serve, top, bench, trace, help"]),
+        (&["help", "dance"], &["no command \"dance\"", "commands: tour, serve, top, bench, trace, help"]),
         (&["--fast"], &["\"--fast\"", "--quick", "--only NAME", "--list", "--json"]),
         (&["tour", "million"], &["\"million\"", "--only NAME"]),
         (

@@ -159,7 +159,8 @@ pub fn note(reason: Reason, what: usize) {
 // SAFETY: as above.
 static HOLD: Hook<fn(usize, bool)> = unsafe { Hook::new() };
 
-/// Installs whom [`took`] and [`gave_back`] tell.
+/// Installs who is told of each lock that is taken by one alone (true), and given back (false), by its address. With the feature
+/// `deadlock_detection` only.
 pub fn install_holds(hear: fn(usize, bool)) {
     HOLD.install(hear);
 }

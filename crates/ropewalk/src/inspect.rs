@@ -27,7 +27,8 @@ pub struct TaskInfo {
     /// Its name, if it was given one.
     pub name: Option<String>,
     /// The task that does not end before this one: of a task of a group the one that spawned it, of a strand the one in whose
-    /// scope or nursery it was started, of the stolen half of a [`join`](crate::join) the strand that joins. `None`: nobody's child, or one of a plain thread.
+    /// scope or nursery it was started, of the stolen half of a [`join`](fn@crate::join) the strand that joins. `None`: it is
+    /// nobody's child, or that of a plain thread.
     pub parent: Option<TaskId>,
     /// The pool it lives in; `blocking` for a job of the blocking pool.
     pub pool: String,

@@ -98,7 +98,7 @@ impl Pool {
     pub(crate) fn new(name: &str, runtime: &Arc<Shared>, most_workers: usize, hosted: bool) -> Arc<Self> {
         let config = runtime.config.clone();
         let driver = runtime.driver_for(name);
-        let seen = u8::from(config.histograms) * SAMPLED | u8::from(runtime.recorder.is_on()) * RECORDED;
+        let seen = (u8::from(config.histograms) * SAMPLED) | (u8::from(runtime.recorder.is_on()) * RECORDED);
         Arc::new_cyclic(|this: &Weak<Self>| Self {
             name: name.to_owned(),
             runtime: runtime.clone(),
