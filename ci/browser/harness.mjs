@@ -23,8 +23,6 @@ export async function check(name, run) {
   }
 }
 
-export const skipped = (part, reason) => console.log(`skipped: ${part} ${reason}`);
-
 export function demand(is, what) {
   if (!is) throw new Error(what);
 }
