@@ -33,6 +33,7 @@ pub(super) async fn run(options: &Options, client: Client, first: State) -> Resu
     let tty =
         Tty::take().map_err(|error| Failure::Trouble(format!("the terminal cannot be drawn on: {error}")))?;
     let mut terminal = Terminal::new(Screen::new(tty.file()?, is_coloured()))?;
+    terminal.clear()?; // for terminals that have one screen only
     let mut top = Top::new(options, client, first);
     loop {
         terminal.draw(|frame| draw(frame, &mut top.picture()))?;

@@ -20,7 +20,7 @@ fn summary(state: &State, address: &str) -> String {
     let ended = if state.ended { ", ended" } else { "" };
     let blocking = &state.blocking;
     let mut text = format!(
-        "{}, pid {}, up {}, at {address}{ended}\n{} alive, of these {}; {} queued, {}\n{} for blocking jobs, {} busy, {} queued; {} at {}\n",
+        "{}, pid {}, up {}, at {address}{ended}\n{} alive, of these {}; {} queued, {}\n{}, {} running, {} queued; {} at {}\n",
         state.program,
         state.pid,
         time(state.uptime),
@@ -28,8 +28,8 @@ fn summary(state: &State, address: &str) -> String {
         counted(state.strands, "strand"),
         grouped(state.queued),
         counted(state.timers, "timer"),
-        counted(blocking.threads, "thread"),
-        blocking.running,
+        counted(blocking.threads, "blocking thread"),
+        counted(blocking.running, "job"),
         blocking.queued,
         counted(state.registered, "file"),
         if state.driver.is_empty() { "no driver" } else { &state.driver },

@@ -48,9 +48,14 @@ impl Column {
             Self::Since => order(one.waits, other.waits),
             Self::Age => order(one.age, other.age),
             Self::Polls => order(one.rate, other.rate),
-            Self::Busy => order(one.share, other.share),
+            // By whole percents: rows that are alike stay where they are.
+            Self::Busy => order(one.share.map(percents), other.share.map(percents)),
         }
     }
+}
+
+fn percents(share: f64) -> f64 {
+    (share * 100.0).round()
 }
 
 impl Task {

@@ -4,7 +4,7 @@ use ropewalk::driver::Interest;
 use ropewalk::net::AsyncFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
-use rustix::termios::{OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr, ttyname};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr, ttyname};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -109,9 +109,7 @@ pub(super) fn give_back() {
     let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(Taken { file, before }) = taken.take() {
         put(&file, LEAVE);
-        // If these fail the terminal is gone.
-        let _keys_that_nobody_read = tcflush(&file, QueueSelector::IFlush);
-        let _as_it_was = tcsetattr(&file, OptionalActions::Now, &before);
+        let _or_it_is_gone = tcsetattr(&file, OptionalActions::Now, &before);
     }
 }
 

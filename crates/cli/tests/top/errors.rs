@@ -151,8 +151,10 @@ fn who_was_stopped_draws_anew() {
     seat.until_shows(&["somebody else's"]);
     seat.signal("-CONT");
     seat.until("the screen", |screen| screen.alternate_screen() && screen.contents().contains("cruncher"));
-    // Nobody could make it go on here, so it is not stopped; but it was left and entered.
+    // Ctrl-z: nobody could make it go on here, so the system does not stop it; but the screen was left, and entered again.
+    let before = seat.entered();
     seat.press("\x1a");
+    seat.until_entered(before + 1);
     seat.until("the screen", |screen| screen.alternate_screen() && screen.contents().contains("cruncher"));
     seat.press("q");
     assert_eq!(seat.end_restored().0.code(), Some(0));

@@ -27,7 +27,7 @@ fn a_pipe_gets_one_snapshot() {
             &*format!("waterworks, pid 4711, up 2m"),
             &format!("at {address}"),
             "5 alive, of these 1 strand; 5 queued, 4 timers",
-            "3 threads for blocking jobs, 1 busy, 0 queued; 8 files at epoll",
+            "3 blocking threads, 1 job running, 0 queued; 8 files at epoll",
             "poll time          120ns     900ns     2.0us    12.3ms     130ns   100,000",
             "longest poll: 12.3ms by task 3 \"cruncher\", src/worker/pool.rs:103:5",
             "main 0        busy",

@@ -41,9 +41,7 @@ fn the_usual_screen_shows_everything() {
     assert_eq!(words("poll time")[2..], ["120ns", "900ns", "2.0µs", "12.3ms", "130ns", "100k"]);
     assert_eq!(words("wake to run")[3..], ["1.2µs", "35.0µs", "35.0µs", "35.0µs", "1.5µs", "10"]);
     assert!(line(&screen, "longest poll").contains("12.3ms  by task 3 \"cruncher\", src/worker/pool.rs:103"));
-    assert!(
-        line(&screen, "also").contains("3 threads for blocking jobs (1 busy), 8 files at epoll, 4 timers")
-    );
+    assert!(line(&screen, "also").contains("3 blocking threads, 1 job running, 8 files at epoll, 4 timers"));
     assert!(line(&screen, "2 workers").contains("1 busy, 1 idle"));
     let workers: Vec<_> =
         screen.lines().skip_while(|line| !line.contains(" worker ")).skip(1).take(2).collect();

@@ -27,6 +27,8 @@ struct Seen {
     terminal: vt100::Parser,
     /// The beginning of a picture that is not whole.
     part: Vec<u8>,
+    /// Everything that came.
+    all: Vec<u8>,
     ended: bool,
 }
 
@@ -36,6 +38,7 @@ const END: &[u8] = b"\x1b[?2026l";
 
 impl Seen {
     fn take(&mut self, bytes: &[u8]) {
+        self.all.extend_from_slice(bytes);
         self.part.extend_from_slice(bytes);
         let find = |wanted: &[u8]| self.part.windows(wanted.len()).rposition(|window| window == wanted);
         let whole = match (find(BEGIN), find(END)) {
@@ -123,7 +126,10 @@ impl Seat {
         let child = command.spawn().expect("the program runs");
         drop(command);
         let terminal = vt100::Parser::new(some(rows), some(columns), 0);
-        let seen = Arc::new((Mutex::new(Seen { terminal, part: Vec::new(), ended: false }), Condvar::new()));
+        let seen = Arc::new((
+            Mutex::new(Seen { terminal, part: Vec::new(), all: Vec::new(), ended: false }),
+            Condvar::new(),
+        ));
         let stop = Arc::new(AtomicBool::new(false));
         let reader = thread::spawn({
             let (ours, seen, stop) = (File::from(ours.try_clone().unwrap()), seen.clone(), stop.clone());
@@ -176,6 +182,20 @@ impl Seat {
     /// Waits until this is not on the screen any more.
     pub fn until_gone(&self, part: &str) -> String {
         self.until(&format!("no {part:?}"), |screen| !screen.contents().contains(part))
+    }
+
+    /// How often the screen was taken over so far.
+    pub fn entered(&self) -> usize {
+        let seen = self.seen.0.lock().unwrap();
+        seen.all.windows(8).filter(|window| window == b"\x1b[?1049h").count()
+    }
+
+    pub fn until_entered(&self, times: usize) {
+        let until = Instant::now() + DEADLINE;
+        while self.entered() < times {
+            assert!(Instant::now() < until, "the screen was not taken over again");
+            thread::sleep(A_MOMENT);
+        }
     }
 
     pub fn signal(&self, name: &str) {

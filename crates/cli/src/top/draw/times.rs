@@ -1,8 +1,8 @@
 //! How long polls take and wakes wait, and what else there is: jobs, files, timers.
 
 use super::{BAD, BOLD, DIM, PLAIN, put, put_right, row, rule};
-use crate::show::counted;
-use crate::top::figures::{UNKNOWN, place, short, time};
+use crate::show::{counted, grouped};
+use crate::top::figures::{UNKNOWN, cut, place, short, time};
 use crate::top::state::{Longest, State, Times};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -80,14 +80,17 @@ fn others(buffer: &mut Buffer, area: Rect, state: &State) {
         x = put(buffer, area, x, area.width, ", ", PLAIN);
     }
     let blocking = &state.blocking;
-    let threads = counted(blocking.threads, "thread");
-    let mut parts = vec![format!("{threads} for blocking jobs ({} busy)", blocking.running)];
+    let mut parts = vec![counted(blocking.threads, "blocking thread")];
+    if blocking.running + blocking.queued > 0 {
+        parts.push(format!("{} running", counted(blocking.running, "job")));
+    }
     if blocking.queued > 0 {
-        parts.push(format!("{} queued", counted(blocking.queued, "job")));
+        parts.push(format!("{} queued", grouped(blocking.queued)));
     }
     if !state.driver.is_empty() {
         parts.push(format!("{} at {}", counted(state.registered, "file"), state.driver));
     }
     parts.push(counted(state.timers, "timer"));
-    put(buffer, area, x, area.width, &parts.join(", "), PLAIN);
+    let room = area.right().saturating_sub(x);
+    put(buffer, area, x, room, &cut(&parts.join(", "), room.into()), PLAIN);
 }
