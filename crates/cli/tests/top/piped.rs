@@ -24,7 +24,7 @@ fn a_pipe_gets_one_snapshot() {
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         assert!(said.is_ascii() && !said.contains('\x1b'), "{said}");
         for part in [
-            &*format!("waterworks, pid 4711, up 2m"),
+            "waterworks, pid 4711, up 2m",
             &format!("at {address}"),
             "5 alive, of these 1 strand; 5 queued, 4 timers",
             "3 blocking threads, 1 job running, 0 queued; 8 files at epoll",
