@@ -341,11 +341,34 @@ impl Look {
 /// nothing is known of them, for half of the time.
 fn estimate(before: Instant, now: Instant, begun: u32, usual: Option<Duration>) -> Instant {
     let between = now - before;
-    let earlier = usual.map_or(between / 2, |usual| usual.saturating_mul(begun - 1));
+    let earlier = usual.map_or(between / 2, |usual| usual.saturating_mul(begun.saturating_sub(1)));
     before + earlier.min(between)
 }
 
 /// Whether anything waits for a worker, no matter which.
 fn awaits_somebody(pool: &Pool) -> bool {
     !pool.injector.is_empty() || pool.seam.is_free() && pool.awaits_anything()
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    /// How many microseconds ago a poll began, if the last look was `between` microseconds ago and so many have begun since.
+    fn ago(between: u64, begun: u32, usual: Option<u64>) -> u128 {
+        let (before, micros) = (Instant::now(), Duration::from_micros);
+        let now = before + micros(between);
+        (now - estimate(before, now, begun, usual.map(micros))).as_micros()
+    }
+
+    #[test]
+    fn a_poll_is_as_old_as_what_came_before_it_leaves_time_for() {
+        assert_eq!(ago(1_500, 1, Some(10)), 1_500, "it was the first");
+        assert_eq!(ago(1_500, 51, Some(10)), 1_000, "fifty took 500");
+        assert_eq!(ago(1_500, 151, Some(10)), 0);
+        assert_eq!(ago(1_500, 10_000, Some(10)), 0, "they were shorter than usual");
+        assert_eq!(ago(1_500, u32::MAX, Some(u64::MAX / 2_000_000)), 0);
+        assert_eq!(ago(1_500, 7, None), 750, "nothing is known of them");
+        assert_eq!((ago(0, 1, None), ago(1_500, 0, Some(10))), (0, 1_500), "or was not counted yet");
+    }
 }
