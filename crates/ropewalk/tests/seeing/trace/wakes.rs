@@ -77,8 +77,8 @@ fn across_pools_and_threads() {
     wakes.wait().unwrap();
     waits.wait().unwrap();
     let (send, receive) = channel::bounded::<u32>(1);
-    let strand =
-        runtime.block_on(async { ropewalk::strand::Builder::new().spawn(move || receive.recv().wait()) });
+    let start = async { (ropewalk::strand::Builder::new().spawn(move || receive.recv().wait()),) };
+    let (strand,) = runtime.block_on(start);
     let strand_id = strand.id().unwrap();
     while polls_of(&runtime.trace(), strand_id).is_empty() {
         std::thread::yield_now();
