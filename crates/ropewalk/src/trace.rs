@@ -43,7 +43,7 @@ mod lines;
 mod snapshot;
 mod wakes;
 
-pub use data::{Event, Kind, Poll, PollEnd, SleepPlace, SpanRecord, Trace, Track, TrackKind, What};
+pub use data::{Event, Poll, PollEnd, PollKind, SleepPlace, SpanRecord, Trace, Track, TrackKind, What};
 pub use wakes::{WakeUp, WokenBy};
 
 use crate::context;

@@ -63,7 +63,16 @@ pub(super) struct Line<'a> {
     #[serde(borrow, default)]
     id: Option<Id<'a>>,
     #[serde(borrow, default)]
+    id2: Option<Local<'a>>,
+    #[serde(borrow, default)]
     pub(super) args: Args<'a>,
+}
+
+/// What it belongs to, within its process.
+#[derive(Debug, Deserialize)]
+struct Local<'a> {
+    #[serde(borrow)]
+    local: Id<'a>,
 }
 
 /// Flows are numbered, spans have names.
@@ -103,7 +112,7 @@ impl Line<'_> {
     }
 
     pub(super) fn id(&self) -> Option<&Id<'_>> {
-        self.id.as_ref()
+        self.id.as_ref().or(self.id2.as_ref().map(|id| &id.local))
     }
 
     /// Whether it is a slice of that kind.
@@ -171,7 +180,7 @@ fn check(line: &Line<'_>) -> Result<(), &'static str> {
         "X" if line.cat == "poll" && line.args.task.is_none() => {
             Err("does not say whose poll it is (args.task)")
         }
-        "s" | "f" | "b" | "e" if line.id.is_none() => Err("has no id"),
+        "s" | "f" | "b" | "e" if line.id().is_none() => Err("has no id"),
         _ => Ok(()),
     }
 }

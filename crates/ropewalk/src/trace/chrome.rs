@@ -10,7 +10,7 @@
 //! | span of a task | asynchronous events (`b`, `e`), keyed by the task; spans that are not one inside the other are kept apart |
 //! | span of a thread | a complete event, if it is one inside the other with what else is there |
 
-use super::data::{Kind, Poll, SleepPlace, Trace, TrackKind};
+use super::data::{Poll, PollKind, SleepPlace, Trace, TrackKind};
 use super::lines::{Entry, Line, nanos};
 use super::wakes::WokenBy;
 use std::fmt;
@@ -57,7 +57,7 @@ impl Trace {
             Quoted(if program.is_empty() { "ropewalk" } else { &program })
         )?;
         for (at, track) in self.tracks.iter().enumerate() {
-            let (tid, name) = (at + 1, Quoted(&track.name));
+            let (tid, name) = (tid(at), Quoted(&track.name));
             let meta = format_args!("\"ph\":\"M\",\"pid\":1,\"tid\":{tid}");
             write!(out, ",\n{{{meta},\"name\":\"thread_name\",\"args\":{{\"name\":{name}}}}}")?;
             write!(out, ",\n{{{meta},\"name\":\"thread_sort_index\",\"args\":{{\"sort_index\":{tid}}}}}")?;
@@ -100,7 +100,7 @@ impl Trace {
     fn write_line(&self, out: &mut impl Write, line: &Line<'_>) -> io::Result<()> {
         let Line { at, took, track, .. } = *line;
         let (at, dur) = (Micros(at), Micros(took));
-        write!(out, ",\n{{\"pid\":1,\"tid\":{},\"ts\":{at},", track + 1)?;
+        write!(out, ",\n{{\"pid\":1,\"tid\":{},\"ts\":{at},", tid(track))?;
         let word = |new: bool| if new { "spawn" } else { "wake" };
         match &line.entry {
             Entry::Poll(poll) => {
@@ -182,7 +182,7 @@ impl Trace {
                 let task = span.task.map_or_else(String::new, |task| format!("\"task\":{task}"));
                 write!(
                     out,
-                    "\"ph\":\"b\",\"id\":{},\"cat\":\"span\",\"name\":{},\"args\":{{{task}}}}}",
+                    "\"ph\":\"b\",\"id2\":{{\"local\":{}}},\"cat\":\"span\",\"name\":{},\"args\":{{{task}}}}}",
                     Quoted(key),
                     Quoted(span.name)
                 )
@@ -190,7 +190,7 @@ impl Trace {
             Entry::SpanEnds { span, key } => {
                 write!(
                     out,
-                    "\"ph\":\"e\",\"id\":{},\"cat\":\"span\",\"name\":{}}}",
+                    "\"ph\":\"e\",\"id2\":{{\"local\":{}}},\"cat\":\"span\",\"name\":{}}}",
                     Quoted(key),
                     Quoted(span.name)
                 )
@@ -202,7 +202,7 @@ impl Trace {
     fn label(&self, poll: &Poll) -> String {
         match (self.name(poll.task), poll.kind) {
             (Some(name), _) => name.to_owned(),
-            (None, Kind::Root) => "block_on".to_owned(),
+            (None, PollKind::Root) => "block_on".to_owned(),
             (None, _) => short(poll.spawned_at),
         }
     }
@@ -211,6 +211,11 @@ impl Trace {
 fn write_queue(out: &mut impl Write, whose: &str, tasks: u32) -> io::Result<()> {
     let name = format!("queued: {whose}");
     write!(out, "\"ph\":\"C\",\"cat\":\"queue\",\"name\":{},\"args\":{{\"tasks\":{tasks}}}}}", Quoted(&name))
+}
+
+/// The number of a track. None has that of the process: it would be taken for the main thread.
+fn tid(track: usize) -> usize {
+    track + 2
 }
 
 /// What threads that are no workers did is kept together.

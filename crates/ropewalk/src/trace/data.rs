@@ -138,7 +138,7 @@ pub struct Poll {
     /// Whose.
     pub task: TaskId,
     /// What that is.
-    pub kind: Kind,
+    pub kind: PollKind,
     /// Where it was spawned.
     pub spawned_at: &'static Location<'static>,
     /// It goes on in the middle, where it had waited.
@@ -165,7 +165,7 @@ macro_rules! named {
 }
 named! {
     /// What it is that ran.
-    Kind {
+    PollKind {
         /// A task.
         Task = "task",
         /// A strand.
@@ -256,7 +256,14 @@ impl Trace {
 
     /// From when on nothing is missing on any track.
     pub fn complete_since(&self) -> Duration {
-        let cut = self.tracks.iter().filter(|track| track.lost > 0);
-        cut.map(|track| track.events.first().map_or(self.until, |event| event.at)).max().unwrap_or_default()
+        let (threads, workers): (Vec<_>, Vec<_>) = self
+            .tracks
+            .iter()
+            .filter(|track| track.lost > 0)
+            .partition(|track| track.kind == TrackKind::Thread);
+        let first = |track: &&Track| track.events.first().map_or(self.until, |event| event.at);
+        // Threads have one ring for all of them.
+        let cut = workers.iter().map(first).chain(threads.iter().map(first).min());
+        cut.max().unwrap_or_default()
     }
 }

@@ -1,10 +1,10 @@
 //! From the tapes to a [`Trace`].
 
-use super::data::{Event, Kind, Poll, PollEnd, SleepPlace, SpanRecord, Trace, Track, TrackKind, What};
-use crate::inspect::TaskInfo;
+use super::data::{Event, Poll, PollEnd, PollKind, SleepPlace, SpanRecord, Trace, Track, TrackKind, What};
 use crate::runtime::Shared;
 use crate::sched::recorder::{self, Act, End, Noun, Slept};
 use crate::task::TaskId;
+use ropewalk_core::task::TaskRef;
 use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -113,10 +113,10 @@ fn translate(event: &recorder::Event, returns: &Returns) -> Option<Event> {
         Act::Poll { place, noun, resumed, ended } => What::Poll(Poll {
             task: task(event.id)?,
             kind: match noun {
-                Noun::Task => Kind::Task,
-                Noun::Strand => Kind::Strand,
-                Noun::Job => Kind::Job,
-                Noun::Root | Noun::Ticket => Kind::Root,
+                Noun::Task => PollKind::Task,
+                Noun::Strand => PollKind::Strand,
+                Noun::Job => PollKind::Job,
+                Noun::Root | Noun::Ticket => PollKind::Root,
             },
             spawned_at: place,
             resumed,
@@ -191,6 +191,11 @@ fn spans(raw: &[Raw]) -> Vec<SpanRecord> {
 
 fn names(shared: &Shared) -> HashMap<u64, String> {
     let ended = shared.recorder.names().into_iter().map(|(id, name)| (id, name.into_string()));
-    let alive = TaskInfo::all(shared).into_iter().filter_map(|info| Some((info.id.get(), info.name?)));
-    ended.chain(alive).collect()
+    let mut names: HashMap<u64, String> = ended.collect();
+    let mut add = |task: &TaskRef| {
+        names.extend(task.name().map(|name| (task.id().get(), name.to_owned())));
+    };
+    shared.pools().iter().for_each(|pool| pool.depot.for_each(|task| add(&task)));
+    shared.blocking.jobs().iter().for_each(&mut add);
+    names
 }

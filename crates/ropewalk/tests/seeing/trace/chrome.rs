@@ -26,7 +26,7 @@ pub(super) fn check(text: &str) {
             tracks += u64::from(event["name"] == "thread_name");
             continue;
         }
-        assert!((1..=tracks).contains(&tid) && event["cat"].is_string(), "{event}");
+        assert!((2..tracks + 2).contains(&tid) && event["cat"].is_string(), "{event}");
         let at = number(event, "ts");
         assert!(last.insert(tid, at).is_none_or(|last| last <= at), "{event} goes back");
         let nanos = |micros: f64| (micros * 1000.0).round() as u64;
@@ -50,7 +50,7 @@ pub(super) fn check(text: &str) {
             "i" => assert_eq!(event["s"], "t", "{event}"),
             "C" => assert!(event["args"]["tasks"].is_u64(), "{event}"),
             "b" | "e" => {
-                let (key, name) = (event["id"].as_str().unwrap(), event["name"].as_str().unwrap());
+                let (key, name) = (event["id2"]["local"].as_str().unwrap(), event["name"].as_str().unwrap());
                 let around = spans.entry(key.to_owned()).or_default();
                 match phase {
                     "b" => around.push(name.to_owned()),

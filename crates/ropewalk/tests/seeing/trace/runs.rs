@@ -1,7 +1,7 @@
 //! Polls, sleeps, steals, spans, jobs.
 
 use super::{burn, check, count, polls_of, runtime, settled, yields};
-use ropewalk::trace::{Kind, PollEnd, SleepPlace, TrackKind, What, WokenBy, span};
+use ropewalk::trace::{PollEnd, PollKind, TrackKind, What, WokenBy, span};
 use ropewalk::{Wait, channel, spawn, spawn_blocking, spawn_local, strand, task, time::sleep, yield_now};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ fn every_poll_of_a_task_is_there_with_its_end() {
     assert_eq!(ends[10..], [PollEnd::Waits, PollEnd::Done]);
     let (_, _, last) = polls.last().unwrap();
     assert!(last.took.unwrap() >= Duration::from_millis(1), "{last:?}");
-    assert!(last.spawned_at.file().ends_with("runs.rs") && last.kind == Kind::Task, "{last:?}");
+    assert!(last.spawned_at.file().ends_with("runs.rs") && last.kind == PollKind::Task, "{last:?}");
     assert!(polls[11].1 - polls[10].1 >= Duration::from_millis(2), "it slept in between");
 }
 
@@ -86,7 +86,7 @@ fn strands_local_tasks_jobs_and_roots_are_what_they_are() {
     let trace = settled(&runtime);
     check(&trace);
     let kinds = [strand, local, job].map(|id| polls_of(&trace, id)[0].2.kind);
-    assert_eq!(kinds, [Kind::Strand, Kind::Task, Kind::Job]);
+    assert_eq!(kinds, [PollKind::Strand, PollKind::Task, PollKind::Job]);
     assert_eq!((trace.name(strand), trace.name(local)), (Some("weaver"), None));
     let (track, _, ran) = polls_of(&trace, job)[0].clone();
     assert_eq!(trace.tracks[track].kind, TrackKind::Thread);
@@ -96,8 +96,8 @@ fn strands_local_tasks_jobs_and_roots_are_what_they_are() {
     hosted.block_on(async { spawn(yields(3)).await.unwrap() });
     let trace = settled(&hosted);
     check(&trace);
-    assert!(trace.polls().any(|(_, _, poll)| poll.kind == Kind::Root));
-    assert_eq!(trace.polls().filter(|(_, _, poll)| poll.kind == Kind::Task).count(), 4);
+    assert!(trace.polls().any(|(_, _, poll)| poll.kind == PollKind::Root));
+    assert_eq!(trace.polls().filter(|(_, _, poll)| poll.kind == PollKind::Task).count(), 4);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn sleeps_and_timers_are_there() {
     let trace = settled(&runtime);
     check(&trace);
     let slept = |what: &What| match what {
-        What::Park { place: Some(SleepPlace::Driver), took: Some(took) } => *took,
+        What::Park { took: Some(took), .. } => *took,
         _ => Duration::ZERO,
     };
     let events = || trace.tracks.iter().flat_map(|track| &track.events);
@@ -238,7 +238,7 @@ fn spans_belong_to_their_task_or_their_thread() {
         assert!(span.took.is_some());
     }
     // What cannot be drawn one inside the other is kept apart.
-    let keys = ["\"ph\":\"b\",\"id\":\"task ", ".1\",\"cat\":\"span\",\"name\":\"inner\""];
+    let keys = ["\"ph\":\"b\",\"id2\":{\"local\":\"task ", ".1\"},\"cat\":\"span\",\"name\":\"inner\""];
     assert!(keys.iter().all(|key| trace.to_chrome().contains(key)), "{}", trace.to_chrome());
 }
 
