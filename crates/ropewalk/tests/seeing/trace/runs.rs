@@ -183,7 +183,21 @@ fn steals_are_there() {
     let stolen = count(&trace, |what| matches!(what, What::Steal { count: 1.., from: 0..2, .. }));
     assert!(stolen > 0);
     assert_eq!(stolen as u64, runtime.metrics().total(|worker| worker.steals + worker.lifo_steals));
-    assert!(count(&trace, |what| matches!(what, What::Queues { .. })) > 0);
+}
+
+/// A worker looks around after 61 polls: then most of them are still queued.
+#[test]
+fn queues_are_there() {
+    let runtime = runtime(1);
+    let task = runtime.spawn(async {
+        let tasks: Vec<_> = (0..200).map(|_| spawn(async {})).collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+    });
+    runtime.block_on(task).unwrap();
+    let trace = settled(&runtime);
+    assert!(count(&trace, |what| matches!(what, What::Queues { here: 1.., .. })) > 0);
 }
 
 #[cfg(unix)]
