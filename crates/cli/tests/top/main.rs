@@ -3,6 +3,7 @@
 
 mod errors;
 mod mock;
+mod outside;
 mod piped;
 mod real;
 mod screen;
