@@ -410,6 +410,13 @@ pub(crate) fn has_stack(task: &TaskRef) -> bool {
     }
 }
 
+/// Whether it is what brings a parked stack back.
+pub(crate) fn is_ticket(task: &Runnable) -> bool {
+    let raw = task.as_raw();
+    // SAFETY: a task that can run is alive; the kind says which host it lives in, and the extra's place does not depend on `BIG`.
+    unsafe { Header::kind(raw) == Ticket::KIND && !Header::extra::<Tasks<Ticket, false>>(raw).as_ref().root }
+}
+
 /// Whether it may be an observed one, or have a name.
 pub(crate) fn may_be_observed(task: &Runnable) -> bool {
     // SAFETY: a task that can run is alive.

@@ -360,7 +360,7 @@ impl Pool {
     fn look_at_woken(&self, task: &Runnable, new: bool) {
         self.samples().into_iter().for_each(|samples| samples.woken_outside(task));
         if self.seen.load(Relaxed) & RECORDED != 0 {
-            self.runtime.recorder.note(task.id().get(), Act::Woken { place: task.spawned_at(), new });
+            self.runtime.recorder.note(task.id().get(), Act::woken(task, new));
         }
     }
 

@@ -8,11 +8,13 @@
 pub(crate) mod act;
 pub(crate) mod tape;
 
+use super::host;
 use super::station::Station;
 use crate::context;
 pub(crate) use act::{Act, End, Event, Noun, Slept};
 use ropewalk_core::prim::Lock;
 use ropewalk_core::prim::real::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
+use ropewalk_core::task::Runnable;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -77,6 +79,13 @@ pub(crate) struct Found {
     pub(crate) events: Vec<(u32, Event)>,
     pub(crate) lost: u64,
     pub(crate) threads: Vec<(u32, Box<str>)>,
+}
+
+impl Act {
+    /// A task is woken, or was spawned.
+    pub(crate) fn woken(task: &Runnable, new: bool) -> Self {
+        Act::Woken { place: task.spawned_at(), new, ticket: host::is_ticket(task) }
+    }
 }
 
 /// Where an event is that may be amended.

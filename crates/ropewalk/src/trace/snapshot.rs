@@ -7,6 +7,7 @@ use crate::task::TaskId;
 use ropewalk_core::task::TaskRef;
 use std::collections::HashMap;
 use std::num::NonZeroU64;
+use std::panic::Location;
 use std::time::Duration;
 
 /// What one worker or thread did, as it was recorded.
@@ -18,7 +19,9 @@ struct Raw {
 }
 
 /// Who went on when a parked stack was brought back, for each ticket: by when that was.
-type Returns = HashMap<u64, Vec<(u64, u64)>>;
+type Returns = HashMap<u64, Vec<(u64, u64, Place)>>;
+/// Where a task was spawned.
+type Place = &'static Location<'static>;
 
 impl Trace {
     /// What the tapes of a runtime hold.
@@ -92,16 +95,16 @@ fn returns(raw: &[Raw]) -> Returns {
                 Act::Poll { noun: Noun::Ticket, ended: Some((End::Switched, _)), .. } => {
                     switched = Some((event.id, event.time));
                 }
-                Act::Poll { resumed, .. } => {
+                Act::Poll { resumed, place, .. } => {
                     if let (Some((ticket, time)), true) = (switched.take(), resumed) {
-                        returns.entry(ticket).or_default().push((time, event.id));
+                        returns.entry(ticket).or_default().push((time, event.id, place));
                     }
                 }
                 _ => {}
             }
         }
     }
-    returns.values_mut().for_each(|times| times.sort_unstable());
+    returns.values_mut().for_each(|times| times.sort_unstable_by_key(|(time, ..)| *time));
     returns
 }
 
@@ -129,8 +132,12 @@ fn translate(event: &recorder::Event, returns: &Returns) -> Option<Event> {
                 End::Parked => PollEnd::Parked,
             }),
         }),
-        Act::Woken { place, new } => {
-            What::Wake { task: task(woken(event, returns)?)?, spawned_at: place, new }
+        Act::Woken { ticket: true, .. } => {
+            let (id, spawned_at) = brought_back(event, returns)?;
+            What::Wake { task: task(id)?, spawned_at, new: false }
+        }
+        Act::Woken { place, new, ticket: false } => {
+            What::Wake { task: task(event.id)?, spawned_at: place, new }
         }
         Act::Stolen { from, count } => What::Steal { task: task(event.id)?, from: from.into(), count },
         Act::Parked { ended } => What::Park {
@@ -150,10 +157,10 @@ fn translate(event: &recorder::Event, returns: &Returns) -> Option<Event> {
     Some(Event { at: nanos(event.time), what })
 }
 
-/// Who was woken: of a ticket, who went on. `None`: that is not known, or nobody has, yet.
-fn woken(event: &recorder::Event, returns: &Returns) -> Option<u64> {
-    let Some(times) = returns.get(&event.id) else { return Some(event.id) };
-    times.get(times.partition_point(|(time, _)| *time < event.time)).map(|(_, task)| *task)
+/// Who went on when this ticket was woken. `None`: that is not known, or nobody has, yet.
+fn brought_back(event: &recorder::Event, returns: &Returns) -> Option<(u64, Place)> {
+    let times = returns.get(&event.id)?;
+    times.get(times.partition_point(|(time, ..)| *time < event.time)).map(|(_, task, place)| (*task, *place))
 }
 
 /// Beginnings and ends, put together.

@@ -211,14 +211,14 @@ fn workers_that_are_stuck_do_not_hold_it_up() {
 #[test]
 fn a_million_tasks() {
     kit::guarded("a million", || {
-        let count = 1_000_000;
+        let count = if cfg!(tsan) { 50_000 } else { 1_000_000 };
         let runtime = Runtime::builder().worker_threads(2).build().unwrap();
         let tasks: Vec<_> = (0..count).map(|_| runtime.spawn(std::future::pending::<()>())).collect();
         let dump = runtime.dump_with(&DumpOptions::new().time_limit(LONG));
         eprintln!("a dump of {count} tasks took {:?}", dump.took);
         assert_eq!(dump.pools[0].tasks(), count);
         assert!(dump.to_string().lines().count() < 50, "{dump}");
-        let hasty = runtime.dump_with(&DumpOptions::new().time_limit(Duration::from_millis(1)));
+        let hasty = runtime.dump_with(&DumpOptions::new().time_limit(Duration::ZERO));
         assert!(hasty.cut_short && hasty.pools[0].tasks() < count, "{hasty}");
         drop(tasks);
     });

@@ -2,6 +2,7 @@
 
 use crate::{LONG, kit, line_of, named, runtime, spawn_as};
 use ropewalk::channel;
+#[cfg(unix)]
 use ropewalk::net::UnixStream;
 use ropewalk::sync::{
     Barrier, CancellationToken, Condvar, Mutex, Notify, OnceCell, RateLimiter, RwLock, Semaphore,
@@ -166,6 +167,7 @@ fn channels() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn sockets_by_their_descriptor() {
     use std::os::fd::AsRawFd;

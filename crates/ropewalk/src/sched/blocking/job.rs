@@ -215,7 +215,7 @@ fn submit(runtime: &Handle, task: Runnable, id: TaskId) {
         std::mem::forget(abort);
     }
     if runtime.shared.recorder.is_on() {
-        runtime.shared.recorder.note(id.get(), Act::Woken { place: task.spawned_at(), new: true });
+        runtime.shared.recorder.note(id.get(), Act::woken(&task, true));
     }
     let raw = task.into_raw();
     // SAFETY: the cell is valid until the job is over, which it is not before it was run or dropped, and whoever does that

@@ -32,10 +32,11 @@ pub(crate) enum Act {
         resumed: bool,
         ended: Option<(End, u64)>,
     },
-    /// It can run from now on; `new`: it was spawned.
+    /// It can run from now on; `new`: it was spawned; `ticket`: it brings a parked stack back.
     Woken {
         place: &'static Location<'static>,
         new: bool,
+        ticket: bool,
     },
     /// It was taken from another worker, as the first of so many.
     Stolen {
@@ -138,8 +139,9 @@ impl Event {
                 let details = end << 4 | u64::from(resumed) << 3 | noun as u64;
                 (id, std::ptr::from_ref(place).cast(), word(POLL, details, took))
             }
-            Act::Woken { place, new } => {
-                (id, std::ptr::from_ref(place).cast(), word(WOKEN, u64::from(new), 0))
+            Act::Woken { place, new, ticket } => {
+                let details = u64::from(ticket) << 1 | u64::from(new);
+                (id, std::ptr::from_ref(place).cast(), word(WOKEN, details, 0))
             }
             Act::Stolen { from, count } => {
                 (id, nothing, word(STOLEN, 0, u64::from(from) << 32 | u64::from(count)))
@@ -179,7 +181,7 @@ impl Event {
                 resumed: details & 8 != 0,
                 ended: ended(details >> 4).map(|end| (End::of(end), number)),
             },
-            WOKEN => Act::Woken { place: place()?, new: details != 0 },
+            WOKEN => Act::Woken { place: place()?, new: details & 1 != 0, ticket: details & 2 != 0 },
             STOLEN => Act::Stolen { from: (number >> 32) as u16, count: number as u32 },
             PARKED => Act::Parked { ended: ended(details).map(|berth| (Slept::of(berth), number)) },
             IO => Act::Io { count: std::mem::take(&mut id), took: number },
@@ -224,8 +226,8 @@ mod tests {
             back(Act::Poll { place, noun, resumed: false, ended: None });
             back(Act::Poll { place, noun, resumed: true, ended: Some((end, MOST)) });
         }
-        back(Act::Woken { place, new: true });
-        back(Act::Woken { place, new: false });
+        back(Act::Woken { place, new: true, ticket: false });
+        back(Act::Woken { place, new: false, ticket: true });
         back(Act::Stolen { from: u16::MAX, count: u32::MAX });
         back(Act::Parked { ended: None });
         back(Act::Parked { ended: Some((Slept::Guest, 12)) });

@@ -1,10 +1,10 @@
 //! What a worker writes down while somebody records. Then each poll goes the long way, and so does each wake-up; otherwise nobody asks.
 
-use super::super::host::{self, Tasks, Ticket};
+use super::super::host;
 use super::super::recorder::{Act, End, Event, Noun, Slept, Tape};
 use super::Worker;
 use super::run::Kind;
-use ropewalk_core::task::{Header, Ran, Runnable, TaskRef};
+use ropewalk_core::task::{Ran, Runnable, TaskRef};
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ impl Worker {
     /// A task is woken, or `NEW`, here.
     pub(super) fn note_woken<const NEW: bool>(&self, task: &Runnable) {
         if self.reel.is_on() {
-            self.note(task.id().get(), Act::Woken { place: task.spawned_at(), new: NEW });
+            self.note(task.id().get(), Act::woken(task, NEW));
         }
     }
 
@@ -93,7 +93,7 @@ impl Worker {
             let noun = match kind {
                 Kind::Free | Kind::Pinned => Noun::Task,
                 Kind::Strand => Noun::Strand,
-                Kind::Internal if self.is_ticket(task) => Noun::Ticket,
+                Kind::Internal if host::is_ticket(task) => Noun::Ticket,
                 Kind::Internal => Noun::Root,
             };
             let (id, place) = (task.id().get(), task.spawned_at());
@@ -203,11 +203,5 @@ impl Worker {
         {
             self.pool.runtime.recorder.remember(task.id().get(), name);
         }
-    }
-
-    /// Whether it is what brings a parked stack back.
-    fn is_ticket(&self, task: &Runnable) -> bool {
-        // SAFETY: internal tasks have this extra, whose place does not depend on how big they are; and one that can run is alive.
-        !unsafe { Header::extra::<Tasks<Ticket, false>>(task.as_raw()).as_ref() }.root
     }
 }

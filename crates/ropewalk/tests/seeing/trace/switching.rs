@@ -116,3 +116,27 @@ fn together_with_histograms() {
     runtime.block_on(runtime.spawn(yields(20_000))).unwrap();
     assert!(runtime.metrics().poll_time().count() > polls);
 }
+
+/// A stack that was put away before is brought back by something that is no task of the user's: that is not shown.
+#[test]
+fn a_wait_that_began_before_leaves_nothing_strange() {
+    let runtime = Runtime::builder().worker_threads(1).build().unwrap();
+    let (send, receive) = ropewalk::channel::bounded::<u32>(1);
+    let waits = runtime.spawn(async move { receive.recv().wait().unwrap() });
+    while runtime.metrics().total(|worker| worker.waits_in_poll) == 0 {
+        std::thread::yield_now();
+    }
+    runtime.record(1024).unwrap();
+    while runtime.trace().polls().count() == 0 {
+        runtime.spawn(async {}).wait().unwrap();
+    }
+    runtime.spawn(async move { send.send(7).await.unwrap() }).wait().unwrap();
+    assert_eq!(waits.wait().unwrap(), 7);
+    let trace = settled(&runtime);
+    check(&trace);
+    for event in trace.tracks.iter().flat_map(|track| &track.events) {
+        if let ropewalk::trace::What::Wake { spawned_at, .. } = event.what {
+            assert!(spawned_at.file().ends_with("switching.rs"), "{event:?}");
+        }
+    }
+}
