@@ -103,9 +103,10 @@ pub struct PoolMetrics {
     pub timers: usize,
     /// Times a stand-in came for a worker that was stuck in a poll.
     pub rescues: u64,
-    /// The longest poll so far, if there was one that took longer than
-    /// [`preempt_threshold`](crate::Builder::preempt_threshold), or about as long.
-    pub longest_poll: Option<LongPoll>,
+    /// The longest polls so far, of those that took longer than
+    /// [`preempt_threshold`](crate::Builder::preempt_threshold), or about as long: the longest first, at most eight, and
+    /// of tasks that were spawned at one place only the longest.
+    pub longest_polls: Vec<LongPoll>,
 }
 
 /// A poll that took long, as the watchdog saw it.
@@ -121,8 +122,8 @@ pub struct PoolMetrics {
 ///     other.await
 /// };
 /// runtime.block_on(runtime.spawn(hog)).unwrap().unwrap();
-/// if let Some(longest) = &runtime.metrics().pools[0].longest_poll {
-///     println!("{:?} in {}", longest.time, longest.task);
+/// for long in &runtime.metrics().pools[0].longest_polls {
+///     println!("{:?} in {}", long.time, long.task);
 /// }
 /// # Ok::<(), ropewalk::RuntimeError>(())
 /// ```
@@ -264,7 +265,7 @@ impl PoolMetrics {
             sleeping: counters.sleeping(),
             timers: pool.shards().map(Shard::len).sum(),
             rescues: pool.rescues.get(),
-            longest_poll: pool.longest_poll.lock().clone(),
+            longest_polls: pool.longest_polls.lock().list().to_vec(),
         }
     }
 }

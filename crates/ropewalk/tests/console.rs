@@ -296,3 +296,24 @@ fn when_it_is_dropped_nobody_listens_and_nothing_is_sampled() {
     }
     assert_eq!(runtime.metrics().poll_time().count(), before);
 }
+
+#[test]
+fn the_last_of_two_that_is_dropped_ends_the_sampling() {
+    let runtime = Runtime::builder().worker_threads(1).build().unwrap();
+    let (one, other) = (serve(&runtime), serve(&runtime));
+    drop(one);
+    runtime.set_histograms(false);
+    let sampled = || runtime.metrics().poll_time().count();
+    while sampled() == 0 {
+        runtime.spawn(async {}).wait().unwrap();
+    }
+    drop(other);
+    for _ in 0..100 {
+        runtime.spawn(async {}).wait().unwrap(); // by now it is known
+    }
+    let before = sampled();
+    for _ in 0..1_000 {
+        runtime.spawn(async {}).wait().unwrap();
+    }
+    assert_eq!(sampled(), before);
+}

@@ -52,7 +52,7 @@ fn times(state: &State) -> String {
     let mut text = row(&["times"], &headings);
     text += &line("poll time", &state.poll_time);
     text += &line("wake to run", &state.wake_to_run);
-    if let Some(longest) = &state.longest {
+    for longest in &state.longest {
         let name = longest.name.as_ref().map(|name| format!(" {name:?}")).unwrap_or_default();
         text += &format!(
             "longest poll: {} by {} {}{name}, {}\n",

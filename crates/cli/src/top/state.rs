@@ -35,7 +35,7 @@ pub(super) struct State {
     pub(super) workers: Vec<Worker>,
     pub(super) poll_time: Times,
     pub(super) wake_to_run: Times,
-    pub(super) longest: Option<Longest>,
+    pub(super) longest: Vec<Longest>,
     pub(super) blocking: Blocking,
     pub(super) driver: String,
     pub(super) registered: u64,
@@ -137,7 +137,9 @@ impl State {
         let sum = |name: &str| pools.iter().map(|pool| count(pool, name)).sum::<u64>();
         let workers: Vec<Worker> = pools.iter().flat_map(Worker::all).collect();
         let (tasks, blocking) = (&all["tasks"], &all["blocking"]);
-        let longest = pools.iter().filter_map(|pool| Longest::read(&pool["longest_poll"]));
+        let longest = pools.iter().flat_map(|pool| list(&pool["longest_polls"]));
+        let mut longest: Vec<_> = longest.filter_map(Longest::read).collect();
+        longest.sort_by(|one, other| other.time.total_cmp(&one.time));
         Ok(Self {
             program: text_of(&all, "program"),
             pid: count(&all, "pid"),
@@ -153,7 +155,7 @@ impl State {
             pools: pools.len(),
             poll_time: Times::of_all(pools.iter().map(|pool| &pool["poll_time"])),
             wake_to_run: Times::of_all(pools.iter().map(|pool| &pool["wake_to_run"])),
-            longest: longest.max_by(|one, other| one.time.total_cmp(&other.time)),
+            longest,
             workers,
             blocking: Blocking {
                 threads: count(blocking, "threads"),

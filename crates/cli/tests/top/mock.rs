@@ -194,7 +194,10 @@ fn state() -> Value {
         "pools": [{
             "name": "main", "alive": 5, "strands": 1, "injected": 1, "active": 2, "stand_ins": 0, "retiring": 0,
             "searching": 0, "sleeping": 1, "timers": 4, "rescues": 0,
-            "longest_poll": {"ns": 12_300_000, "task": 3, "name": "cruncher", "kind": "task", "spawned_at": "src/worker/pool.rs:103:5"},
+            "longest_polls": [
+                {"ns": 12_300_000, "task": 3, "name": "cruncher", "kind": "task", "spawned_at": "src/worker/pool.rs:103:5"},
+                {"ns": 2_100_000, "task": 5, "name": null, "kind": "strand", "spawned_at": "src/worker/pool.rs:110:5"},
+            ],
             "poll_time": poll_time, "wake_to_run": wake_to_run,
             "workers": [worker("busy"), worker("idle")]
         }],

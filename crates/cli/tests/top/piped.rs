@@ -30,6 +30,7 @@ fn a_pipe_gets_one_snapshot() {
             "3 blocking threads, 1 job running, 0 queued; 8 files at epoll",
             "poll time          120ns     900ns     2.0us    12.3ms     130ns   100,000",
             "longest poll: 12.3ms by task 3 \"cruncher\", src/worker/pool.rs:103:5",
+            "longest poll: 2.1ms by strand 5, src/worker/pool.rs:110:5",
             "main 0        busy",
             "tasks: 5\n",
             "\ntask 1 \"acceptor\", waiting for a moment since 900ms, 1m00s old, 7 polls, 12.0us busy, spawned at src/worker/pool.rs:101:5\n",

@@ -56,7 +56,7 @@ impl Answer {
 impl Answers {
     /// Histograms are sampled from now on, until it is dropped.
     pub(super) fn new(shown: Handle, token: Option<String>) -> Self {
-        shown.set_histograms(true);
+        shown.shared.viewer_comes();
         Self { shown, token, begun: Instant::now(), recorder: Mutex::new(()) }
     }
 
@@ -146,7 +146,7 @@ impl Answers {
 
 impl Drop for Answers {
     fn drop(&mut self) {
-        self.shown.set_histograms(self.shown.config().histograms);
+        self.shown.shared.viewer_goes();
     }
 }
 

@@ -93,7 +93,7 @@ fn pool(pool: &PoolMetrics) -> Json {
         ("timers", pool.timers as u64),
         ("rescues", pool.rescues),
     ];
-    let longest = optional(pool.longest_poll.as_ref(), |longest| {
+    let longest = Json::list(pool.longest_polls.iter().map(|longest| {
         Json::map([
             ("ns", nanos(longest.time)),
             ("task", Json::Whole(longest.task.id.get())),
@@ -101,11 +101,11 @@ fn pool(pool: &PoolMetrics) -> Json {
             ("kind", Json::text(longest.task.kind)),
             ("spawned_at", Json::text(longest.task.spawned_at.to_string())),
         ])
-    });
+    }));
     let mut all = vec![("name", Json::text(&pool.name))];
     all.extend(gauges.map(|(name, value)| (name, Json::Whole(value))));
     all.extend([
-        ("longest_poll", longest),
+        ("longest_polls", longest),
         ("poll_time", histogram(&pool.poll_time())),
         ("wake_to_run", histogram(&pool.wake_to_run())),
         ("workers", Json::list(pool.workers.iter().map(worker))),

@@ -115,7 +115,7 @@ impl Metrics {
         let rescues = pools().map(|(labels, pool)| (labels, pool.rescues));
         text.family("pool_rescues_total", "counter", "Stand-ins that came for a stuck worker.", rescues)?;
         let longest =
-            |pool: &PoolMetrics| pool.longest_poll.as_ref().map_or(0.0, |poll| poll.time.as_secs_f64());
+            |pool: &PoolMetrics| pool.longest_polls.first().map_or(0.0, |poll| poll.time.as_secs_f64());
         let longest = pools().map(|(labels, pool)| (labels, longest(pool)));
         text.family(
             "pool_longest_poll_seconds",

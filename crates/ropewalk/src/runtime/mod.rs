@@ -158,7 +158,7 @@ impl Runtime {
     }
 
     /// From now on the workers sample how long polls and wake-ups take, or do so no more; see
-    /// [`Builder::histograms`]. Those of pools that are made later go by the builder.
+    /// [`Builder::histograms`]. That goes for pools that are made later, too. They do so in any case while there is a console.
     ///
     /// ```
     /// let runtime = ropewalk::Runtime::builder().worker_threads(1).build()?;
@@ -401,7 +401,7 @@ impl Handle {
 
     /// As [`Runtime::set_histograms`].
     pub fn set_histograms(&self, on: bool) {
-        self.shared.pools().iter().for_each(|pool| pool.sample(on));
+        self.shared.sample(on);
     }
 
     /// As [`Runtime::record`].

@@ -97,6 +97,15 @@ struct Pools {
     complete: bool,
     /// It waits for its tasks to end.
     draining: bool,
+    /// Their workers sample: somebody asked for that; and so many look on who want them to.
+    sampled: bool,
+    viewers: usize,
+}
+
+impl Pools {
+    fn are_sampled(&self) -> bool {
+        self.sampled || self.viewers > 0
+    }
 }
 
 impl Shared {
@@ -105,6 +114,7 @@ impl Shared {
         workers: usize,
         hosted: bool,
     ) -> Result<(Arc<Self>, Arc<Pool>), RuntimeError> {
+        let sampled = config.histograms;
         let shared = Arc::new(Self {
             blocking: Blocking::new(&config),
             #[cfg(unix)]
@@ -113,7 +123,7 @@ impl Shared {
             recorder: Recorder::new(),
             watchdog: Watchdog::new(!hosted && config.has_watchdog()),
             config: Arc::new(config),
-            pools: Lock::new(Pools::default()),
+            pools: Lock::new(Pools { sampled, ..Pools::default() }),
             seat: OnceLock::new(),
             panics: Count::default(),
             refused_waits: Count::default(),
@@ -132,7 +142,7 @@ impl Shared {
         });
         shared.recorder.switch(shared.config.record, |_| {});
         let most = if hosted { workers } else { super::MOST_WORKERS };
-        let pool = Pool::new(MAIN, &shared, most, hosted);
+        let pool = Pool::new(MAIN, &shared, most, hosted, sampled);
         shared.pools.lock().open.push(pool.clone());
         let started = if hosted {
             Seat::new(&pool, workers).map(|seat| drop(shared.seat.set(seat)))
@@ -170,6 +180,29 @@ impl Shared {
         self.recorder.switch(events, |on| self.pools().iter().for_each(|pool| pool.record(on)));
     }
 
+    /// The workers sample how long polls and wake-ups take from now on, or do so for viewers only.
+    pub(crate) fn sample(&self, on: bool) {
+        self.change_sampling(|pools| pools.sampled = on);
+    }
+
+    /// Somebody looks on who wants histograms.
+    #[cfg(all(unix, feature = "console"))]
+    pub(crate) fn viewer_comes(&self) {
+        self.change_sampling(|pools| pools.viewers += 1);
+    }
+
+    #[cfg(all(unix, feature = "console"))]
+    pub(crate) fn viewer_goes(&self) {
+        self.change_sampling(|pools| pools.viewers -= 1);
+    }
+
+    fn change_sampling(&self, change: impl FnOnce(&mut Pools)) {
+        let mut pools = self.pools.lock();
+        change(&mut pools);
+        let on = pools.are_sampled();
+        pools.open.iter().for_each(|pool| pool.sample(on));
+    }
+
     /// Adds a pool with threads of its own.
     pub(crate) fn add_pool(self: &Arc<Self>, name: &str, workers: usize) -> Result<Arc<Pool>, RuntimeError> {
         let pool = {
@@ -184,7 +217,7 @@ impl Shared {
                     "a name not in use",
                 ));
             }
-            let pool = Pool::new(name, self, super::MOST_WORKERS, false);
+            let pool = Pool::new(name, self, super::MOST_WORKERS, false, pools.are_sampled());
             if pools.draining {
                 pool.drain();
             }

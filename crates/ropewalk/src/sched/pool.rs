@@ -17,11 +17,11 @@ use super::park::{NEVER, Seam, WorkerState};
 use super::recorder::Act;
 use super::slab::Depot;
 use super::station::{Station, Status};
+use super::watchdog::longest::Longest;
 use super::worker::crowd::Aside;
 use super::worker::{Samples, Worker};
 use crate::context;
 use crate::drive::time::{Lease, Shard};
-use crate::metrics::LongPoll;
 use crate::runtime::{Config, Shared};
 use ropewalk_core::prim::real::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering::*};
 use ropewalk_core::prim::{Lock, LockGuard, fence};
@@ -87,7 +87,7 @@ pub(crate) struct Pool {
     pub(crate) reinforced: AtomicBool,
     /// How often a stand-in was sent for.
     pub(crate) rescues: Count,
-    pub(crate) longest_poll: Lock<Option<LongPoll>>,
+    pub(crate) longest_polls: Lock<Longest>,
     /// Driven by whoever calls, without threads of its own.
     pub(crate) hosted: bool,
     /// Who drives it, while that one sleeps on a worker of another runtime.
@@ -95,10 +95,16 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    pub(crate) fn new(name: &str, runtime: &Arc<Shared>, most_workers: usize, hosted: bool) -> Arc<Self> {
+    pub(crate) fn new(
+        name: &str,
+        runtime: &Arc<Shared>,
+        most_workers: usize,
+        hosted: bool,
+        sampled: bool,
+    ) -> Arc<Self> {
         let config = runtime.config.clone();
         let driver = runtime.driver_for(name);
-        let seen = (u8::from(config.histograms) * SAMPLED) | (u8::from(runtime.recorder.is_on()) * RECORDED);
+        let seen = (u8::from(sampled) * SAMPLED) | (u8::from(runtime.recorder.is_on()) * RECORDED);
         Arc::new_cyclic(|this: &Weak<Self>| Self {
             name: name.to_owned(),
             runtime: runtime.clone(),
@@ -126,7 +132,7 @@ impl Pool {
             samples: OnceLock::new(),
             reinforced: AtomicBool::new(false),
             rescues: Count::default(),
-            longest_poll: Lock::new(None),
+            longest_polls: Lock::new(Longest::default()),
             hosted,
             guest: Lock::new(None),
             config,

@@ -33,6 +33,7 @@
 //! If the watchdog's barrier is first, the worker sees in 3 that it sleeps, however much later that is. If it is second, the watchdog sees
 //! in 3 that the worker is awake.
 
+pub(crate) mod longest;
 mod look;
 #[cfg(any(test, all(feature = "backtraces", target_os = "linux")))]
 mod slate;

@@ -384,17 +384,42 @@ fn the_longest_poll_is_known_with_its_place() {
     guarded("longest", || {
         let runtime = Runtime::builder().worker_threads(1).build().unwrap();
         let handle = runtime.handle();
-        let longest = move || handle.metrics().pools[0].longest_poll.clone();
+        let longest = move || handle.metrics().pools[0].longest_polls.first().cloned();
         let line = line!() + 1;
         let task = task::Builder::new().name("burner").spawn_on(&runtime.handle(), async move {
             let _waits = spawn(async {});
             while longest().is_none_or(|longest| longest.time < Duration::from_millis(3)) {}
         });
         task.wait().unwrap();
-        let longest = runtime.metrics().pools[0].longest_poll.clone().unwrap();
+        let longest = runtime.metrics().pools[0].longest_polls[0].clone();
         assert!(longest.time >= Duration::from_millis(3));
         assert_eq!(longest.task.observed.unwrap().name.as_deref(), Some("burner"));
         assert_eq!((longest.task.spawned_at.file(), longest.task.spawned_at.line()), (file!(), line));
+    });
+}
+
+#[test]
+fn of_each_place_the_longest_poll_is_known() {
+    guarded("longest of each", || {
+        let runtime = Runtime::builder().worker_threads(1).build().unwrap();
+        let known = |name: &'static str| {
+            let handle = runtime.handle();
+            move || {
+                let pool = handle.metrics().pools.swap_remove(0);
+                pool.longest_polls.iter().any(|poll| poll.task.name.as_deref() == Some(name))
+            }
+        };
+        let burns = |known: Box<dyn Fn() -> bool + Send>| async move {
+            let _waits = spawn(async {});
+            while !known() {}
+        };
+        let named = |name: &str| task::Builder::new().name(name);
+        let (first, second) = (burns(Box::new(known("first"))), burns(Box::new(known("second"))));
+        named("first").spawn_on(&runtime.handle(), first).wait().unwrap();
+        named("second").spawn_on(&runtime.handle(), second).wait().unwrap();
+        let longest = runtime.metrics().pools.swap_remove(0).longest_polls;
+        assert!(longest.iter().map(|poll| poll.time).is_sorted_by(|one, next| one >= next), "{longest:?}");
+        assert_eq!(longest.len(), 2, "{longest:?}");
     });
 }
 

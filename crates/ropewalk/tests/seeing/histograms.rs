@@ -151,6 +151,28 @@ fn it_is_switched_on_and_off_while_all_runs() {
     assert!(after - before < 1_000, "{before} and {after}");
 }
 
+#[test]
+fn pools_that_come_later_sample_as_the_others_do() {
+    let runtime = Runtime::builder().worker_threads(1).build().unwrap();
+    let pool = |name: &str| ropewalk::Pool::builder().name(name).workers(1).build(&runtime.handle()).unwrap();
+    let polls = |name: &str| {
+        let pools = runtime.metrics().pools;
+        pools.iter().find(|pool| pool.name == name).unwrap().poll_time().count()
+    };
+    runtime.set_histograms(true);
+    let sampled = pool("sampled");
+    runtime.set_histograms(false);
+    let unsampled = pool("unsampled");
+    runtime.set_histograms(true);
+    while polls("sampled") == 0 || polls("unsampled") == 0 {
+        [&sampled, &unsampled].iter().for_each(|pool| pool.spawn(yields(100)).wait().unwrap());
+    }
+    runtime.set_histograms(false);
+    let later = pool("later");
+    later.spawn(yields(100_000)).wait().unwrap();
+    assert_eq!(polls("later"), 0);
+}
+
 /// A runtime without threads, driven by its host, and workers that steal from each other.
 #[test]
 fn everywhere() {

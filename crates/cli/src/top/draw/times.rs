@@ -23,7 +23,7 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, state: &State) {
         figures(buffer, row(area, 2 + at as u16), label, &shown(times), PLAIN);
     }
     if area.height >= 6 {
-        longest(buffer, row(area, 4), state.longest.as_ref());
+        longest(buffer, row(area, 4), state.longest.first());
         others(buffer, row(area, 5), state);
     }
 }

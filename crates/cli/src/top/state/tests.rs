@@ -9,7 +9,7 @@ fn read(value: &Value) -> State {
 fn what_is_missing_is_nothing_and_what_is_new_is_ignored() {
     let state = read(&json!({"version": 1, "pools": [], "news": {"a": 1}}));
     assert_eq!(
-        (state.alive, state.tasks.len(), state.longest.is_none(), state.observed),
+        (state.alive, state.tasks.len(), state.longest.is_empty(), state.observed),
         (0, 0, true, false)
     );
     let task = read(

@@ -29,7 +29,7 @@ export class PoolView {
   #charts;
   #workers;
   #times;
-  #longest = h('p', { class: 'longest' });
+  #longest = h('div', { class: 'longest' });
 
   constructor(name, isOpen, onTask) {
     this.onTask = onTask;
@@ -70,7 +70,7 @@ export class PoolView {
     for (const chart of this.#charts) chart.update(history.samples, now);
     this.#workers.update(pool.workers, history);
     for (const [name, view] of Object.entries(this.#times)) view.update(pool[name]);
-    this.#showLongest(pool.longest_poll);
+    this.#showLongest(pool.longest_polls);
     this.#showCounters(pool.workers, history.rates);
   }
 
@@ -78,14 +78,15 @@ export class PoolView {
     const key = JSON.stringify(longest);
     if (this.#longest.shown === key) return;
     this.#longest.shown = key;
-    if (!longest) {
-      this.#longest.replaceChildren('Longest poll: ', h('span', { class: 'quiet' }, 'none took long.'));
+    if (longest.length === 0) {
+      this.#longest.replaceChildren('Longest polls: ', h('span', { class: 'quiet' }, 'none took long.'));
       return;
     }
-    const who = longest.name ? `“${longest.name}”` : `${longest.kind} ${longest.task}`;
-    this.#longest.replaceChildren('Longest poll: ', h('strong', {}, nanos(longest.ns)), ' in ',
-      h('button', { type: 'button', class: 'link', title: 'Search for it', on: { click: () => this.onTask(longest) } }, who),
-      ', spawned at ', h('code', {}, longest.spawned_at));
+    this.#longest.replaceChildren('Longest polls, one for each place where tasks are spawned:', h('ol', {}, ...longest.map((poll) => {
+      const who = poll.name ? `“${poll.name}”` : `${poll.kind} ${poll.task}`;
+      const search = { type: 'button', class: 'link', title: 'Search for it', on: { click: () => this.onTask(poll) } };
+      return h('li', {}, h('strong', {}, nanos(poll.ns)), ' in ', h('button', search, who), ', spawned at ', h('code', {}, poll.spawned_at));
+    })));
   }
 
   /** Whatever the workers count, also what this page does not know yet. */

@@ -8,6 +8,7 @@ use crate::inspect::TaskInfo;
 use crate::metrics::LongPoll;
 use crate::runtime::{complain, hire};
 use ropewalk_core::prim::real::Ordering::Relaxed;
+use ropewalk_core::task::TaskId;
 use std::collections::VecDeque;
 use std::panic::Location;
 use std::sync::Arc;
@@ -21,7 +22,8 @@ const WORTH_A_WORD: u32 = 5;
 const KNOWN: usize = 64;
 /// So long after a task another one that was spawned at the same place is not reported.
 const SAME_PLACE: Duration = Duration::from_secs(1);
-
+/// So long after a walk over all tasks there is none only to know who is in a poll that is long, but not the longest.
+const WALKS_APART: Duration = Duration::from_secs(1);
 /// So many polls tell how long one takes.
 const MANY: u32 = 8;
 
@@ -36,8 +38,8 @@ pub(super) struct Look {
     last_held: Option<Instant>,
     /// Tasks that were reported: where they are in memory, and where and when.
     known: VecDeque<(usize, &'static Location<'static>, Instant)>,
-    /// The longest poll: which task it is of, and its number there.
-    longest: (usize, u64),
+    /// When it was last found out whose a long poll is.
+    walked: Option<Instant>,
     reports: Reports,
 }
 
@@ -64,6 +66,8 @@ struct Seen {
     next_since: Option<Instant>,
     /// Whether something that could run stays on its thread; that is found out once.
     pins: Option<bool>,
+    /// It is known that this one's poll is long.
+    noted: Option<TaskId>,
 }
 
 impl Seen {
@@ -79,6 +83,7 @@ impl Seen {
         next: (0, 0),
         next_since: None,
         pins: None,
+        noted: None,
     };
 }
 
@@ -92,7 +97,7 @@ impl Look {
             looked: None,
             last_held: None,
             known: VecDeque::new(),
-            longest: (0, 0),
+            walked: None,
             reports: Reports::default(),
         }
     }
@@ -134,7 +139,7 @@ impl Look {
             if !threshold.is_zero() && held >= threshold {
                 station.hold.ask_to_yield(self.workers[station.index].polls);
             }
-            self.note_long(pool, station, held);
+            self.note_long(pool, station, held, now);
             occupied += usize::from(held >= pool.config.rescue_threshold / 2);
             if self.is_too_long(pool, station, held, now) {
                 held_up.push((station, held));
@@ -314,25 +319,25 @@ impl Look {
         pins || !station.inbox.is_empty() || is_any && !is_served
     }
 
-    /// The longest poll of the pool so far.
-    fn note_long(&mut self, pool: &Pool, station: &Station, held: Duration) {
+    /// The longest polls of the pool so far.
+    fn note_long(&mut self, pool: &Pool, station: &Station, held: Duration, now: Instant) {
         if held <= pool.config.tick() {
             return; // it may have been seen once
         }
-        let this = (station.hold.current().addr(), self.workers[station.index].polls);
-        let mut longest = pool.longest_poll.lock();
-        match &mut *longest {
-            Some(known) if held <= known.time => {}
-            Some(known) if this == self.longest => known.time = held,
-            // Who it is takes a walk over all tasks: not for every little more.
-            Some(known) if held < known.time + known.time / 4 => {}
-            _ => {
-                drop(longest);
-                if let Some(task) = TaskInfo::running_at(pool, station) {
-                    self.longest = this;
-                    *pool.longest_poll.lock() = Some(LongPoll { time: held, task });
-                }
+        let seen = &mut self.workers[station.index];
+        let longest = {
+            let mut longest = pool.longest_polls.lock();
+            if seen.noted.is_some_and(|task| longest.lengthen(task, held)) {
+                return;
             }
+            // Who it is takes a walk over all tasks: not each time.
+            let is_time =
+                self.walked.is_none_or(|walked| now.saturating_duration_since(walked) >= WALKS_APART);
+            longest.is_beaten_by(held) || is_time && longest.has_room_for(held)
+        };
+        if longest && let Some(task) = TaskInfo::running_at(pool, station) {
+            (seen.noted, self.walked) = (Some(task.id), Some(now));
+            pool.longest_polls.lock().put(LongPoll { time: held, task });
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Arrows lead from who woke to who ran.
 
 use super::{check, polls_of, runtime, settled, yields};
+use ropewalk::Runtime;
 use ropewalk::trace::WokenBy;
 use ropewalk::{Wait, channel, spawn};
 
@@ -62,6 +63,13 @@ fn spawns_lead_from_parent_to_child_and_from_outside() {
 }
 
 /// A task of one pool wakes one of another, and a thread wakes a strand at its home.
+/// A poll of it has ended.
+fn until_it_waits(runtime: &Runtime, task: ropewalk::TaskId) {
+    while polls_of(&runtime.trace(), task).iter().all(|(_, _, poll)| poll.took.is_none()) {
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn across_pools_and_threads() {
     let runtime = runtime(1);
@@ -69,9 +77,7 @@ fn across_pools_and_threads() {
     let (send, receive) = channel::bounded::<u32>(1);
     let waits = other.spawn(async move { receive.recv().await.unwrap() });
     let waits_id = waits.id().unwrap();
-    while polls_of(&runtime.trace(), waits_id).is_empty() {
-        std::thread::yield_now();
-    }
+    until_it_waits(&runtime, waits_id);
     let wakes = runtime.spawn(async move { send.send(1).await.unwrap() });
     let wakes_id = wakes.id().unwrap();
     wakes.wait().unwrap();
@@ -80,9 +86,7 @@ fn across_pools_and_threads() {
     let start = async { (ropewalk::strand::Builder::new().spawn(move || receive.recv().wait()),) };
     let (strand,) = runtime.block_on(start);
     let strand_id = strand.id().unwrap();
-    while polls_of(&runtime.trace(), strand_id).is_empty() {
-        std::thread::yield_now();
-    }
+    until_it_waits(&runtime, strand_id);
     send.send(2).wait().unwrap();
     assert_eq!(strand.wait().unwrap(), Ok(2));
     let trace = settled(&runtime);
