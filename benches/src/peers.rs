@@ -157,12 +157,24 @@ impl TryFrom<String> for Peer {
     }
 }
 
-/// Ropewalk with this many workers; with none, the thread that calls `block_on` drives everything. (To see what its watchdog costs: the
-/// environment variable `BENCH_WATCHDOG=off` leaves it out.)
+/// Events of each worker that are kept, if something is recorded.
+const RECORDED: usize = 1 << 14;
+
+/// Ropewalk with this many workers; with none, the thread that calls `block_on` drives everything. To see what parts of it cost, there are
+/// environment variables: `BENCH_WATCHDOG=off` leaves out the watchdog, `BENCH_SEEN` switches on those of `histograms`, `record` and `observe`
+/// that it names, with commas between them.
 pub fn ropewalk(workers: usize) -> ropewalk::Runtime {
     let mut builder = ropewalk::Runtime::builder().worker_threads(workers);
     if std::env::var_os("BENCH_WATCHDOG").is_some_and(|watchdog| watchdog == "off") {
         builder = builder.preempt_threshold(Duration::ZERO).rescue_threshold(Duration::ZERO);
+    }
+    for seen in std::env::var("BENCH_SEEN").unwrap_or_default().split_terminator(',') {
+        builder = match seen {
+            "histograms" => builder.histograms(true),
+            "record" => builder.record(RECORDED),
+            "observe" => builder.observe(true),
+            _ => panic!("BENCH_SEEN names {seen:?}: there are histograms, record and observe"),
+        };
     }
     builder.build().expect("ropewalk starts")
 }

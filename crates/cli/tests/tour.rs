@@ -3,9 +3,9 @@
 use serde_json::Value;
 use std::process::{Command, Output};
 
-const STOPS: [&str; 17] = [
+const STOPS: [&str; 20] = [
     "million", "switches", "fair", "hogs", "waiting", "tree", "scopes", "strands", "forks", "pool",
-    "requests", "inside", "timers", "threads", "shared", "bank", "sockets",
+    "requests", "inside", "dump", "trace", "console", "timers", "threads", "shared", "bank", "sockets",
 ];
 
 fn ropewalk(args: &[&str]) -> Output {

@@ -24,12 +24,13 @@ impl Stop for Inside {
 
     fn about(&self) -> &'static str {
         "Every worker always counts what it does, at the price of a plain store. One\n\
-         snapshot tells whether work is spread, queues overflow, and who sleeps."
+         snapshot tells whether work is spread, queues overflow, and who sleeps; and,\n\
+         by samples, how long polls take and who is woken waits."
     }
 
     fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>> {
         let rounds = guide.amount(100, 2);
-        let runtime = super::builder().worker_threads(2).build()?;
+        let runtime = super::builder().worker_threads(2).histograms(true).build()?;
         let (round, mut spawned) = (Arc::new(AtomicU64::new(0)), 0);
         let shown = round.clone();
         guide.phase("a little of everything", move || shown.load(Relaxed) as f64 / rounds as f64);
@@ -44,6 +45,7 @@ impl Stop for Inside {
         let metrics = runtime.metrics();
         let mut findings = Findings::default();
         findings.table(snapshot(&metrics));
+        findings.table(times(&metrics));
         check(&metrics, spawned, &mut findings);
         Ok(findings)
     }
@@ -149,6 +151,24 @@ fn snapshot(metrics: &Metrics) -> Table {
     let sums = FIGURES.map(|(_, figure)| Value::Count(workers.iter().map(figure).sum()));
     table.row([Value::text("both"), Value::Absent].into_iter().chain(sums));
     table.turned()
+}
+
+fn times(metrics: &Metrics) -> Table {
+    let columns = [
+        Column::new("what", ""),
+        Column::new("count", "count"),
+        Column::new("p50_ns", "p50"),
+        Column::new("p99_ns", "p99"),
+        Column::new("p999_ns", "p999"),
+        Column::new("longest_ns", "longest"),
+    ];
+    let mut table = Table::new("How long that takes (few are timed, and stand for the others)", columns);
+    for (what, times) in [("polls", metrics.poll_time()), ("from wake to run", metrics.wake_to_run())] {
+        let quantiles = [0.5, 0.99, 0.999].map(|share| Value::time(times.quantile(share)));
+        let [p50, p99, p999] = quantiles;
+        table.row([Value::text(what), Value::Count(times.count()), p50, p99, p999, Value::time(times.max())]);
+    }
+    table
 }
 
 fn check(metrics: &Metrics, spawned: u64, findings: &mut Findings) {

@@ -4,6 +4,8 @@
 //! progress, survive its panics, and say so when it never ends.
 
 mod bank;
+mod console;
+mod dump;
 mod fair;
 mod forks;
 mod gate;
@@ -12,6 +14,7 @@ mod inside;
 mod million;
 mod options;
 mod pool;
+mod recorded;
 mod report;
 mod requests;
 mod scopes;
@@ -61,7 +64,7 @@ pub(crate) trait Stop: Sync {
     fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>>;
 }
 
-static STOPS: [&dyn Stop; 17] = [
+static STOPS: [&dyn Stop; 20] = [
     &million::Million,
     &switches::Switches,
     &fair::Fair,
@@ -74,6 +77,9 @@ static STOPS: [&dyn Stop; 17] = [
     &pool::Resized,
     &requests::Requests,
     &inside::Inside,
+    &dump::Dumped,
+    &recorded::Recorded,
+    &console::Shown,
     &timers::Timers,
     &threads::Threads,
     &shared::Shared,
