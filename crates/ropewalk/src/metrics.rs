@@ -154,7 +154,7 @@ pub struct WorkerMetrics {
     pub spawned: u64,
     /// Tasks that ended on it.
     pub finished: u64,
-    /// Polls of a task from the LIFO slot.
+    /// Tasks that were taken from the LIFO slot, to run next. (A strand may begin elsewhere, then.)
     pub lifo_hits: u64,
     /// Batches taken from the injection queue.
     pub injected: u64,

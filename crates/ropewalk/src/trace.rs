@@ -34,7 +34,8 @@
 //!
 //! # What it costs
 //!
-//! Nothing while it is off. While it is on, two readings of the clock for each poll and one for each wake-up, and 32 bytes for each event that is kept. What runs at
+//! Nothing while it is off. While it is on, two readings of the clock for each poll and one for each wake-up, and 32 bytes for each event that is kept; on threads that are no workers, a lock that they
+//! share, and twice as many bytes. What runs at
 //! once when nobody looks, such as a strand that is joined before it was started, has its own turn while it is recorded.
 
 mod chrome;

@@ -154,8 +154,9 @@ impl TaskRef {
     /// # Safety
     /// `header` points to memory in which a task lives or was vacated ([`Header::vacate`]).
     pub unsafe fn find(header: NonNull<Header>) -> Option<Self> {
-        // SAFETY: the state word is always an atomic there.
-        unsafe { header.as_ref() }.state.try_ref().then(|| Self(header))
+        // SAFETY: the state word is always an atomic there. The rest may be written to meanwhile: there is no reference to it.
+        let state = unsafe { &*(&raw const (*header.as_ptr()).state) };
+        state.try_ref().then(|| Self(header))
     }
 
     /// Asks the task to stop: its future is dropped at its next suspension, at once if it is suspended.

@@ -89,8 +89,9 @@ const SHUTDOWN: usize = 1 << 14;
 const AWAITED: usize = 1 << 15;
 const REF_SHIFT: u32 = 16;
 const REF: usize = 1 << REF_SHIFT;
-/// Less than what fits by more than threads can add at once: leaked wakers abort the process before the count could wrap.
-const REF_LIMIT: isize = (isize::MAX >> REF_SHIFT) - (1 << 14);
+/// Less than what fits by more than threads can add at once (`owed.rs` up to 4,096): leaked wakers abort the process before the count could wrap. (With words of 32 bits
+/// that is soon: after 24,575 references to one task.)
+const REF_LIMIT: isize = (isize::MAX >> REF_SHIFT) - if usize::BITS < 64 { 1 << 13 } else { 1 << 14 };
 
 /// The atomic cell. Only this file knows its bits.
 pub(super) struct State(AtomicUsize);

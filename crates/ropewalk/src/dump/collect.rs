@@ -9,7 +9,7 @@ use crate::sched::station::Status;
 use crate::task::TaskId;
 use ropewalk_core::blocked::Reason;
 use ropewalk_core::task::TaskRef;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -80,13 +80,12 @@ impl Found {
         let now = pool.config.clock.now();
         let manned = pool.stations().filter(|station| station.status() != Status::Vacant);
         self.begin(&pool.name, manned.count());
-        // Who is in none of these, and says that it runs, is queued: it is new, was woken, or yielded.
-        let running: HashSet<_> =
-            pool.stations().map(|station| station.hold.current().cast_const()).collect();
+        // Who is at none of them, and says that it runs, is queued: it is new, was woken, or yielded.
+        let runs = |task: &TaskRef| pool.stations().any(|station| task.is_at(station.hold.current()));
         pool.depot.for_each_while(|task| {
             if task.kind() != Ticket::KIND {
                 let state = match task.state_name() {
-                    "running" if !running.iter().any(|current| task.is_at(*current)) => "queued",
+                    "running" if !runs(&task) => "queued",
                     state => state,
                 };
                 self.see(task, state, now);

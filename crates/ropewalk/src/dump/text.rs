@@ -11,6 +11,8 @@ use std::num::NonZeroU64;
 
 /// So many of those that are alike are shown.
 const SHOWN: u64 = 3;
+/// Those that are further down the tree are shown as if they were here.
+const DEEPEST: usize = 40;
 
 impl fmt::Display for Dump {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -119,13 +121,11 @@ impl<'a> Tree<'a> {
             while levels.len() > task.depth + 1 {
                 self.close(f, levels.pop(), &mut told, levels.len())?;
             }
+            levels.resize_with(task.depth + 1, Level::default); // somebody may have taken its parents out
             let is_leaf = tasks.get(at + 1).is_none_or(|next| next.depth <= task.depth);
             if levels[task.depth].shows(task) || !is_leaf {
                 self.write_task(f, task)?;
                 levels[task.depth].shown(task);
-            }
-            if !is_leaf {
-                levels.push(Level::default());
             }
         }
         while let Some(level) = levels.pop() {
@@ -143,8 +143,12 @@ impl<'a> Tree<'a> {
         depth: usize,
     ) -> fmt::Result {
         for ((alike, frames), count, shown) in level.into_iter().flat_map(|level| level.sorts) {
-            let of = &self.dump.alike[alike];
-            let beyond = if std::mem::replace(&mut told[alike], true) { 0 } else { of.count - of.listed };
+            let Some(of) = self.dump.alike.get(alike) else { continue };
+            let beyond = if std::mem::replace(&mut told[alike], true) {
+                0
+            } else {
+                of.count.saturating_sub(of.listed)
+            };
             let more = count - shown + beyond;
             if more > 0 {
                 Indented(f, depth)
@@ -267,11 +271,11 @@ impl Alike {
     }
 }
 
-/// Lines that begin further to the right.
+/// Lines that begin further to the right, up to a point.
 struct Indented<'a, 'b>(&'a mut Formatter<'b>, usize);
 
 impl Indented<'_, '_> {
     fn line(&mut self, deeper: usize, text: fmt::Arguments<'_>) -> fmt::Result {
-        writeln!(self.0, "{:1$}{text}", "", 2 * (self.1 + deeper))
+        writeln!(self.0, "{:1$}{text}", "", 2 * (self.1.min(DEEPEST) + deeper))
     }
 }

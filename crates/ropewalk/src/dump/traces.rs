@@ -24,6 +24,7 @@ use crate::runtime::Shared;
 use crate::sched::fibre::Stack;
 use crate::sched::host;
 use crate::sched::pool::Pool;
+use crate::sched::station::Station;
 use crate::sched::watchdog::trace;
 use crate::sched::worker::Worker;
 use crate::task::{self, TaskId};
@@ -39,6 +40,7 @@ const BUSY: &str = "its worker did not get to it in time";
 const ENDED: &str = "it has ended meanwhile";
 const UNDRIVEN: &str = "no other thread drives its runtime just now";
 const HERE: &str = "its worker takes this dump: do that in spawn_blocking, or on a thread";
+const MOVED_ON: &str = "it had moved on when its thread answered";
 const BLOCKED: &str = "its thread does not compute, or did not answer in time";
 const ENOUGH: &str = "enough others were asked (DumpOptions::backtraces)";
 const ONLY_OURS: &str = "nothing but the runtime is on its stack";
@@ -172,7 +174,7 @@ pub(super) fn of(
             Raw::Own(stack.map_or_else(Vec::new, |stack| corosensei::on_stack(stack, here)))
         } else if listed.info.state == "running" {
             of_thread(&pools, listed, answers)
-        } else if !host::has_stack(&listed.task) {
+        } else if !host::has_stack(&listed.task) || listed.info.state == "ending" {
             Raw::Nothing(Backtrace::None)
         } else if is_still(listed) {
             Raw::Nothing(Backtrace::Missing(UNDRIVEN))
@@ -204,9 +206,20 @@ fn of_thread(pools: &[Arc<Pool>], listed: &Listed, until: Option<Instant>) -> Ra
     let mut stations = in_pool.flat_map(|pool| pool.stations());
     let is_over = until.is_some_and(|until| Instant::now() >= until);
     let station = stations.find(|station| listed.task.is_at(station.hold.current()));
-    match station.filter(|_| !is_over).map(|station| trace::of(station)) {
+    // Which poll it is in: by the time its thread answers, it may be in another one.
+    let poll = |station: &Station| {
+        let polls = station.counters.polls.get();
+        listed.task.is_at(station.hold.current()).then_some(polls)
+    };
+    let found = station.filter(|_| !is_over).map(|station| {
+        let before = poll(station);
+        let addresses = trace::of(station);
+        if before.is_some() && before == poll(station) { Ok(addresses) } else { Err(()) }
+    });
+    match found {
         _ if listed.info.kind == "job" => Raw::Nothing(Backtrace::None), // no worker runs those
-        Some(addresses) if !addresses.is_empty() => Raw::Thread(addresses),
+        Some(Err(())) => Raw::Nothing(Backtrace::Missing(MOVED_ON)),
+        Some(Ok(addresses)) if !addresses.is_empty() => Raw::Thread(addresses),
         _ => Raw::Nothing(Backtrace::Missing(BLOCKED)),
     }
 }

@@ -246,7 +246,7 @@ impl Builder {
     }
 
     /// Records what happens, for [`Runtime::trace`]: the last `events_per_worker` events of each worker (a poll is one, a wake-up is one), and
-    /// as many of all other threads together. Each takes 32 bytes; the number is rounded up to a power of two. Default: 0, nothing. [`Runtime::record`]
+    /// as many of all other threads together. Each takes 32 bytes, those of other threads 56; the number is rounded up to a power of two. Default: 0, nothing. [`Runtime::record`]
     /// changes it while the runtime runs.
     pub fn record(mut self, events_per_worker: usize) -> Self {
         self.config.record = events_per_worker;

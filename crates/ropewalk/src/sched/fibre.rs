@@ -219,7 +219,7 @@ impl Worker {
             fibre.parked = true;
             fibre.yielder.get()
         };
-        let running = self.put_poll_away();
+        let (running, spent) = (self.put_poll_away(), self.pause_timing());
         reasons::park(true);
         let frame = self.frame.put_away();
         let task = frame.current.get();
@@ -229,6 +229,7 @@ impl Worker {
         self.frame.bring_back(frame);
         self.show_parked(task, false);
         reasons::park(false);
+        self.resume_timing(spent);
         self.resume_poll(running);
     }
 

@@ -339,13 +339,14 @@ impl Pool {
     /// From now on what happens is recorded, on other tapes than before, or no more.
     pub(crate) fn record(&self, on: bool) {
         self.set_seen(RECORDED, on);
-        self.lay_tapes(self.stations());
+        self.lay_tapes(self.stations(), false);
         self.changed();
     }
 
     /// Tapes are made here, not by the workers, if something is recorded; and those that are of no use any more are freed.
-    fn lay_tapes<'a>(&self, stations: impl Iterator<Item = &'a Arc<Station>>) {
-        stations.for_each(|station| drop(self.runtime.recorder.tape(&self.name, station)));
+    /// `new`: for workers that come.
+    fn lay_tapes<'a>(&self, stations: impl Iterator<Item = &'a Arc<Station>>, new: bool) {
+        stations.for_each(|station| drop(self.runtime.recorder.tape(&self.name, station, new)));
     }
 
     /// True: that is new.
@@ -427,7 +428,7 @@ impl Pool {
     /// While `resizing` is held.
     fn man(self: &Arc<Self>, hire: impl Fn(Arc<Pool>, Arc<Station>) -> io::Result<()>) -> io::Result<()> {
         let to_hire = self.reassign();
-        self.lay_tapes(to_hire.iter());
+        self.lay_tapes(to_hire.iter(), true);
         let mut to_hire = to_hire.into_iter();
         let hired = to_hire.try_for_each(|station| {
             hire(self.clone(), station.clone()).inspect_err(|_| self.leave_unmanned(&station))

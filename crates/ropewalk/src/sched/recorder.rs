@@ -16,12 +16,12 @@ use ropewalk_core::prim::Lock;
 use ropewalk_core::prim::real::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
 use ropewalk_core::task::Runnable;
 use std::cell::Cell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Instant, SystemTime};
 pub(crate) use tape::Tape;
 
-/// The most events that can be asked for: half a gigabyte for each worker.
+/// The most events that can be asked for: half a gigabyte for each worker, and one for all other threads.
 pub(crate) const MOST_EVENTS: usize = 1 << 24;
 /// The least that are kept.
 const LEAST_EVENTS: usize = 16;
@@ -69,16 +69,19 @@ pub(crate) struct Reel {
 struct Outside {
     capacity: usize,
     events: VecDeque<(u32, Event)>,
+    /// When that began.
+    since: u64,
     /// How many there were, ever.
     pushed: u64,
-    threads: VecDeque<(u32, Box<str>)>,
+    threads: BTreeMap<u32, Box<str>>,
 }
 
 /// What is found outside when somebody looks.
 pub(crate) struct Found {
     pub(crate) events: Vec<(u32, Event)>,
+    pub(crate) since: u64,
     pub(crate) lost: u64,
-    pub(crate) threads: Vec<(u32, Box<str>)>,
+    pub(crate) threads: BTreeMap<u32, Box<str>>,
 }
 
 impl Act {
@@ -132,7 +135,8 @@ impl Recorder {
             }
             std::mem::replace(&mut *reels, Reels { capacity, all: Vec::new() })
         });
-        let outside = Outside { capacity, events: VecDeque::with_capacity(capacity), ..Outside::default() };
+        let events = VecDeque::with_capacity(capacity);
+        let outside = Outside { capacity, events, since: self.now(), ..Outside::default() };
         *self.outside.lock() = outside;
         *self.names.lock() = VecDeque::new();
         if self.on.swap(on, Relaxed) != on {
@@ -156,21 +160,21 @@ impl Recorder {
         }
     }
 
-    /// The one that records what happens here: of the runtime this is in, or else the last that was switched on.
+    /// The one that records what happens here: of the runtime this is in; outside of any, the last that was switched on.
     pub(crate) fn here() -> Option<Arc<Self>> {
-        let on = |recorder: &Arc<Self>| recorder.is_on().then(|| recorder.clone());
-        let entered = context::with_entered(|handle| on(&handle.shared.recorder)).flatten();
+        let entered = context::with_entered(|handle| handle.shared.recorder.clone());
         let of_worker =
-            || context::with_worker(|worker| worker.and_then(|worker| on(&worker.pool.runtime.recorder)));
-        let last = || {
-            let all = ON.lock().unwrap_or_else(PoisonError::into_inner);
-            all.iter().rev().filter_map(Weak::upgrade).find(|recorder| recorder.is_on())
-        };
-        entered.or_else(of_worker).or_else(last)
+            || context::with_worker(|worker| worker.map(|worker| worker.pool.runtime.recorder.clone()));
+        if let Some(here) = entered.or_else(of_worker) {
+            return here.is_on().then_some(here);
+        }
+        let all = ON.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().rev().filter_map(Weak::upgrade).find(|recorder| recorder.is_on())
     }
 
-    /// The tape of the worker at `station`, if something is recorded. It is made when it is first asked for.
-    pub(crate) fn tape(&self, pool: &str, station: &Station) -> Option<Arc<Tape>> {
+    /// The tape of the worker at `station`, if something is recorded. It is made when it is first asked for. `new`: so is the worker, which
+    /// has done nothing that could be missing.
+    pub(crate) fn tape(&self, pool: &str, station: &Station, new: bool) -> Option<Arc<Tape>> {
         let mut reels = self.reels.lock();
         let mut tape = station.tape.lock();
         if reels.capacity == 0 {
@@ -183,16 +187,25 @@ impl Recorder {
             return tape.clone();
         }
         let made = Arc::new(Tape::new(reels.capacity));
+        if new {
+            made.begin(self.now());
+        }
         *tape = Some(made.clone());
         // One that nobody else has is of a pool that is gone (RC3).
         let is_bygone = |reel: &Reel| Arc::strong_count(&reel.tape) == 1;
-        if reels.all.iter().filter(|reel| is_bygone(reel)).count() > BYGONE
-            && let Some(oldest) = reels.all.iter().position(is_bygone)
-        {
-            reels.all.remove(oldest);
-        }
+        let mut too_many = reels.all.iter().filter(|reel| is_bygone(reel)).count().saturating_sub(BYGONE);
+        reels.all.retain(|reel| {
+            let goes = too_many > 0 && is_bygone(reel);
+            too_many -= usize::from(goes);
+            !goes
+        });
         reels.all.push(Reel { pool: pool.into(), worker: station.index, tape: made.clone() });
         Some(made)
+    }
+
+    /// Since when something is recorded, if it is.
+    pub(crate) fn since(&self) -> u64 {
+        self.outside.lock().since
     }
 
     pub(crate) fn reels(&self) -> Vec<Reel> {
@@ -223,10 +236,13 @@ impl Recorder {
         if outside.capacity == 0 {
             return None;
         }
-        if !outside.threads.iter().any(|(known, _)| *known == thread) {
+        if !outside.threads.contains_key(&thread) {
             let name =
                 std::thread::current().name().map_or_else(|| format!("thread {thread}"), str::to_owned);
-            remember(&mut outside.threads, thread, &name);
+            if outside.threads.len() == NAMES {
+                outside.threads.pop_first();
+            }
+            outside.threads.insert(thread, shortened(&name));
         }
         if outside.events.len() == outside.capacity {
             outside.events.pop_front();
@@ -255,12 +271,21 @@ impl Recorder {
         let outside = self.outside.lock();
         let (events, threads) = (&outside.events, &outside.threads);
         let lost = outside.pushed - events.len() as u64;
-        Found { events: events.iter().copied().collect(), lost, threads: threads.iter().cloned().collect() }
+        Found {
+            events: events.iter().copied().collect(),
+            since: outside.since,
+            lost,
+            threads: threads.clone(),
+        }
     }
 
     /// A task with a name has ended.
     pub(crate) fn remember(&self, id: u64, name: &str) {
-        remember(&mut self.names.lock(), id, name);
+        let mut names = self.names.lock();
+        if names.len() == NAMES {
+            names.pop_front();
+        }
+        names.push_back((id, shortened(name)));
     }
 
     pub(crate) fn names(&self) -> Vec<(u64, Box<str>)> {
@@ -276,11 +301,8 @@ impl Drop for Recorder {
     }
 }
 
-fn remember<K>(names: &mut VecDeque<(K, Box<str>)>, key: K, name: &str) {
-    if names.len() == NAMES {
-        names.pop_front();
-    }
-    names.push_back((key, name[..name.floor_char_boundary(LONGEST_NAME)].into()));
+fn shortened(name: &str) -> Box<str> {
+    name[..name.floor_char_boundary(LONGEST_NAME)].into()
 }
 
 /// A number for each thread.

@@ -50,6 +50,8 @@ pub struct Track {
     pub events: Vec<Event>,
     /// How many events came before, and were overwritten. (Of threads: of all of them together.)
     pub lost: u64,
+    /// Since when nothing is missing.
+    pub(super) since: Duration,
 }
 
 /// Whose track it is.
@@ -254,16 +256,9 @@ impl Trace {
         self.names.get(&task.get()).map(String::as_str)
     }
 
-    /// From when on nothing is missing on any track.
+    /// From when on nothing is missing on any track: what came before was overwritten, or was not recorded. A worker that
+    /// has not noticed yet that it is to record does not count: it is in the same poll since then.
     pub fn complete_since(&self) -> Duration {
-        let (threads, workers): (Vec<_>, Vec<_>) = self
-            .tracks
-            .iter()
-            .filter(|track| track.lost > 0)
-            .partition(|track| track.kind == TrackKind::Thread);
-        let first = |track: &&Track| track.events.first().map_or(self.until, |event| event.at);
-        // Threads have one ring for all of them.
-        let cut = workers.iter().map(first).chain(threads.iter().map(first).min());
-        cut.max().unwrap_or_default()
+        self.tracks.iter().map(|track| track.since).max().unwrap_or_default().min(self.until)
     }
 }

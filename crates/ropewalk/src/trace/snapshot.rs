@@ -16,6 +16,8 @@ struct Raw {
     kind: TrackKind,
     events: Vec<recorder::Event>,
     lost: u64,
+    /// Since when nothing is missing.
+    since: u64,
 }
 
 /// Who went on when a parked stack was brought back, for each ticket: by when that was.
@@ -27,12 +29,14 @@ impl Trace {
     /// What the tapes of a runtime hold.
     pub(crate) fn of(shared: &Shared) -> Self {
         let recorder = &shared.recorder;
-        let mut raw: Vec<Raw> = recorder.reels().into_iter().map(of_worker).collect();
+        let since = recorder.since();
+        let mut raw: Vec<Raw> = recorder.reels().into_iter().map(|reel| of_worker(reel, since)).collect();
         let by = |raw: &Raw| match &raw.kind {
             TrackKind::Worker { pool, worker } => (pool != "main", pool.clone(), *worker),
             TrackKind::Thread => (true, String::new(), 0),
         };
         raw.sort_by_cached_key(by);
+        number(&mut raw);
         raw.extend(of_threads(recorder.found_outside()));
         let until = recorder.now();
         // What takes time comes before what happens in it.
@@ -42,9 +46,9 @@ impl Trace {
         let returns = returns(&raw);
         let spans = spans(&raw);
         let tracks = raw.into_iter().map(|raw| {
-            let Raw { name, kind, events, lost } = raw;
+            let Raw { name, kind, events, lost, since } = raw;
             let events = events.iter().filter_map(|event| translate(event, &returns)).collect();
-            Track { name, kind, events, lost }
+            Track { name, kind, events, lost, since: Duration::from_nanos(since) }
         });
         Self {
             tracks: tracks.collect(),
@@ -57,22 +61,53 @@ impl Trace {
     }
 }
 
-fn of_worker(reel: recorder::Reel) -> Raw {
+/// `since`: when something was recorded first.
+fn of_worker(reel: recorder::Reel, since: u64) -> Raw {
     let (events, lost) = reel.tape.copy();
+    let begun = reel.tape.begun().unwrap_or(since); // who has not noticed yet is in one poll since then
+    let since = begun.max(whole_since(events.first(), lost));
     let (pool, worker) = (reel.pool.to_string(), reel.worker);
-    Raw { name: format!("{pool}/worker {worker}"), kind: TrackKind::Worker { pool, worker }, events, lost }
+    let (name, kind) = (format!("{pool}/worker {worker}"), TrackKind::Worker { pool, worker });
+    Raw { name, kind, events, lost, since }
+}
+
+/// What was overwritten had happened by then. `first`: what is left of it, in the order in which it was written: when it was over, or when it
+/// began, if it is not over.
+fn whole_since(first: Option<&recorder::Event>, lost: u64) -> u64 {
+    let written = |event: &recorder::Event| match event.act {
+        Act::Poll { ended: Some((_, took)), .. }
+        | Act::Parked { ended: Some((_, took)) }
+        | Act::Io { took, .. }
+        | Act::Timers { took, .. } => event.time + took,
+        _ => event.time,
+    };
+    if lost == 0 { 0 } else { first.map_or(u64::MAX, written) }
+}
+
+/// A pool may come back under the name of one that has gone: then its workers have a number.
+fn number(tracks: &mut [Raw]) {
+    let mut known: HashMap<String, u32> = HashMap::new();
+    for track in tracks {
+        let times = known.entry(track.name.clone()).or_default();
+        *times += 1;
+        if *times > 1 {
+            track.name += &format!(" ({times})");
+        }
+    }
 }
 
 /// A track for each thread.
 fn of_threads(found: recorder::Found) -> Vec<Raw> {
-    let recorder::Found { events, lost, threads } = found;
+    let recorder::Found { events, since, lost, threads } = found;
+    // They have one ring for all of them.
+    let since = since.max(whole_since(events.first().map(|(_, event)| event), lost));
     let mut tracks: Vec<(u32, Raw)> = Vec::new();
     let mut places: HashMap<u32, usize> = HashMap::new();
     for (thread, event) in events {
         let at = *places.entry(thread).or_insert_with(|| {
-            let known = threads.iter().find(|(known, _)| *known == thread);
-            let name = known.map_or_else(|| format!("thread {thread}"), |(_, name)| name.to_string());
-            tracks.push((thread, Raw { name, kind: TrackKind::Thread, events: Vec::new(), lost }));
+            let name =
+                threads.get(&thread).map_or_else(|| format!("thread {thread}"), |name| name.to_string());
+            tracks.push((thread, Raw { name, kind: TrackKind::Thread, events: Vec::new(), lost, since }));
             tracks.len() - 1
         });
         tracks[at].1.events.push(event);

@@ -49,6 +49,26 @@ mod asked {
         runtime.dump_with(&DumpOptions::new().time_limit(LONG))
     }
 
+    /// Nobody waits for an answer of a strand that has no stack any more.
+    #[test]
+    fn a_strand_that_is_over_but_for_its_children_is_not_asked() {
+        let (let_go, held) = std::sync::mpsc::channel::<()>();
+        let (runtime, strand) = with_strand(Runtime::builder().worker_threads(1), "parent", move || {
+            let (begin, begun) = channel::bounded(1);
+            let mut group = ropewalk::TaskGroup::new();
+            group.spawn_blocking(move || {
+                begin.send(()).wait().unwrap(); // from here on it cannot be cancelled
+                assert!(held.recv().is_err());
+            });
+            begun.recv().wait().unwrap();
+        });
+        kit::until("it ends", || named(&runtime.dump(), "parent").info.state == "ending");
+        let dump = dump(&runtime);
+        assert!(matches!(named(&dump, "parent").backtrace, Backtrace::None), "{dump}");
+        drop(let_go);
+        strand.join();
+    }
+
     fn functions(task: &DumpedTask) -> Vec<&str> {
         match &task.backtrace {
             Backtrace::Frames(frames) => frames.iter().map(|frame| frame.function.as_str()).collect(),
@@ -251,7 +271,8 @@ mod asked {
             assert_eq!(is_missing(&dump, "strand"), "no other thread drives its runtime just now");
             let handle = runtime.handle();
             let options = DumpOptions::new().time_limit(LONG);
-            let dump = runtime.block_on(runtime.spawn_blocking(move || handle.dump_with(&options))).unwrap();
+            let dump = async { ropewalk::spawn_blocking(move || handle.dump_with(&options)).await };
+            let dump = runtime.block_on(dump).unwrap(); // which drives it already when the job comes
             assert!(functions(named(&dump, "strand"))[0].ends_with("inner_function"), "{dump}");
             gate.open();
             runtime.block_on(strand).unwrap();

@@ -178,3 +178,26 @@ fn a_child_whose_parent_is_not_listed_says_whose_it_is() {
     }
     assert!(count > 0, "two parents are listed, and eighteen children:\n{text}");
 }
+
+/// What is left of a dump is shown as well as it can be.
+#[test]
+fn a_dump_of_which_something_was_taken_out() {
+    let runtime = runtime();
+    let _parent = spawn_as(&runtime, "parent", async {
+        let mut group = TaskGroup::new();
+        group.spawn_as(builder("child"), async {
+            let mut inner = TaskGroup::new();
+            inner.spawn_as(builder("grandchild"), sleep(LONG));
+            inner.join_all().await;
+        });
+        group.join_all().await;
+    });
+    runtime.run_until_stalled().unwrap();
+    let mut dump = runtime.dump();
+    dump.tasks.retain(|task| task.info.name.as_deref() == Some("grandchild"));
+    assert!(dump.to_string().contains("\"grandchild\" task"), "{dump}");
+    dump.alike.clear();
+    assert!(dump.to_string().contains("\"grandchild\" task"), "{dump}");
+    dump.tasks.iter_mut().for_each(|task| task.depth = 100_000);
+    assert!(dump.to_string().contains("\"grandchild\" task"), "a tree can be deep");
+}

@@ -190,3 +190,28 @@ fn everywhere() {
     let polls = many.metrics().total(|worker| worker.polls);
     assert!(many.metrics().poll_time().count() <= polls);
 }
+
+/// A task that waits in its poll is not busy meanwhile.
+#[test]
+fn a_stack_that_is_put_away_takes_no_time() {
+    const LONG: Duration = Duration::from_millis(200);
+    let runtime = Runtime::builder().worker_threads(1).observe(true).histograms(true).build().unwrap();
+    let waits = (0..20).map(|_| {
+        runtime.spawn(async {
+            ropewalk::time::sleep(LONG).wait();
+            let me = ropewalk::task::id();
+            let all = ropewalk::Handle::current().tasks();
+            all.into_iter().find(|task| Some(task.id) == me).and_then(|task| task.observed)
+        })
+    });
+    for waits in waits.collect::<Vec<_>>() {
+        while !waits.is_finished() {
+            runtime.spawn(yields(100)).wait().unwrap();
+        }
+        let seen = waits.wait().unwrap();
+        assert!(seen.is_some_and(|seen| seen.busy < LONG));
+    }
+    let metrics = runtime.metrics();
+    assert!(metrics.poll_time().max() < LONG, "{:?}", metrics.poll_time().max());
+    assert!(metrics.poll_time().count() > 0);
+}

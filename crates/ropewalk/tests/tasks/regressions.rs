@@ -233,3 +233,41 @@ fn what_hooks_wake_runs() {
         });
     }
 }
+
+/// After a poll its task may be gone: hooks, which are told its id, find no task that runs.
+#[test]
+fn no_task_runs_in_hooks_that_come_after_its_poll() {
+    use ropewalk::task;
+    kit::on_every_kind(|kind| {
+        let seen: Arc<std::sync::Mutex<Vec<Option<task::TaskId>>>> = Arc::default();
+        let look = |seen: &Arc<std::sync::Mutex<Vec<_>>>| {
+            let seen = seen.clone();
+            move |_| {
+                let _span = ropewalk::trace::span("in a hook");
+                assert!(!task::is_cancelled());
+                seen.lock().unwrap().push(task::id());
+            }
+        };
+        let builder = kind.builder().record(1024).after_poll(look(&seen)).on_task_end(look(&seen));
+        let runtime = builder.build().unwrap();
+        runtime.block_on(async {
+            for size in [0, 1, 2] {
+                // Nobody holds them: they are freed by the last poll. Small ones, large ones, and strands.
+                let waits = ropewalk::channel::oneshot::channel::<()>();
+                drop(spawn(async move {
+                    let large = [0_u8; 4096];
+                    yield_now().await;
+                    drop((large, waits.0));
+                }));
+                if size > 0 {
+                    drop(spawn(async { yield_now().await }));
+                }
+                assert!(waits.1.await.is_err());
+            }
+            ropewalk::strand::Builder::new().spawn(|| ()).await.unwrap();
+        });
+        drop(runtime);
+        let seen = seen.lock().unwrap();
+        assert!(seen.len() > 10 && seen.iter().all(Option::is_none), "{seen:?}");
+    });
+}

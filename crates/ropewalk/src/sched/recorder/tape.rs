@@ -24,6 +24,8 @@ use ropewalk_core::prim::{AtomicPtr, AtomicU64, Ordering::*, fence};
 pub(crate) struct Tape {
     /// How many events were written, ever.
     head: AtomicU64,
+    /// From when on what happens is written, and one; 0: not yet.
+    begun: AtomicU64,
     places: Box<[Place]>,
 }
 
@@ -45,7 +47,20 @@ impl Tape {
             what: AtomicPtr::new(std::ptr::null_mut()),
             word: AtomicU64::new(0),
         };
-        Self { head: AtomicU64::new(0), places: (0..capacity).map(|_| place()).collect() }
+        let zero = || AtomicU64::new(0);
+        Self { head: zero(), begun: zero(), places: (0..capacity).map(|_| place()).collect() }
+    }
+
+    /// What happens from now on is written, or was already. Only the writer calls this, or who makes it.
+    pub(crate) fn begin(&self, now: u64) {
+        if self.begun().is_none() {
+            self.begun.store(now + 1, Relaxed);
+        }
+    }
+
+    /// Since when what happens is written. `None`: it is not, yet.
+    pub(crate) fn begun(&self) -> Option<u64> {
+        self.begun.load(Relaxed).checked_sub(1)
     }
 
     #[inline]

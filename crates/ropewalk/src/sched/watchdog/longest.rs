@@ -92,7 +92,9 @@ mod tests {
     #[test]
     fn of_each_place_the_longest() {
         let mut longest = Longest::default();
-        [poll(1, 0, 5), poll(2, 1, 9), poll(3, 0, 7), poll(4, 0, 6)].map(|poll| longest.put(poll));
+        [poll(1, 0, 5), poll(2, 1, 9), poll(3, 0, 7), poll(4, 0, 6)]
+            .into_iter()
+            .for_each(|poll| longest.put(poll));
         assert_eq!(listed(&longest), [(2, 9), (3, 7)]);
     }
 
@@ -113,7 +115,7 @@ mod tests {
     #[test]
     fn those_that_go_on_move_up() {
         let mut longest = Longest::default();
-        [poll(1, 0, 5), poll(2, 1, 9)].map(|poll| longest.put(poll));
+        [poll(1, 0, 5), poll(2, 1, 9)].into_iter().for_each(|poll| longest.put(poll));
         assert!(longest.lengthen(id(1), Duration::from_millis(12)));
         assert!(!longest.lengthen(id(3), Duration::from_millis(20)), "it is not known");
         assert!(longest.lengthen(id(2), Duration::from_millis(8)), "which is less than it took");

@@ -47,7 +47,8 @@ impl Reel {
 impl Worker {
     /// Whether this runtime records may have changed, and where.
     pub(super) fn follow_recording(&self) {
-        let (tape, reel) = (self.pool.runtime.recorder.tape(&self.pool.name, &self.station), &self.reel);
+        let (reel, is_new) = (&self.reel, self.station.counters.polls.get() == 0);
+        let tape = self.pool.runtime.recorder.tape(&self.pool.name, &self.station, is_new);
         let same = match (&tape, &*reel.tape.borrow()) {
             (Some(new), Some(old)) => Arc::ptr_eq(new, old),
             (None, None) => true,
@@ -56,6 +57,7 @@ impl Worker {
         if !same {
             reel.open.set(None); // it is on another tape
             reel.queues.set((0, 0));
+            tape.iter().for_each(|tape| tape.begin(self.now()));
         }
         reel.on.set(tape.is_some());
         drop(reel.tape.replace(tape));

@@ -34,13 +34,11 @@ impl Worker {
         let (task, kind) = if !(pinned | awaited) {
             (task, Kind::Free)
         } else {
+            let Some((task, kind)) = self.settle(task, pinned) else { return }; // it went elsewhere
             if awaited {
                 self.note_run(&task);
             }
-            match self.settle(task, pinned) {
-                Some(settled) => settled,
-                None => return, // it went elsewhere
-            }
+            (task, kind)
         };
         if self.closing.get() && kind != Kind::Internal {
             task.cancel(true);
@@ -87,14 +85,12 @@ impl Worker {
         }
         let current = self.frame.current.get();
         self.station.hold.set(null_mut()); // HO1; the child comes next
-        let next = self.next.take().inspect(|task| {
-            if task.is_pinned_or_awaited().1 {
-                self.note_run(task);
-            }
-        });
-        let Some((task, kind)) = next.and_then(|task| self.settle(task, true)) else {
+        let Some((task, kind)) = self.next.take().and_then(|task| self.settle(task, true)) else {
             return self.set_current(current);
         };
+        if task.is_pinned_or_awaited().1 {
+            self.note_run(&task);
+        }
         parent.open_up();
         self.station.counters.polls.bump();
         self.station.counters.lifo_hits.bump();
@@ -153,17 +149,19 @@ impl Worker {
         }
         let observation = watched.as_ref().and_then(host::observation);
         let from = observation.map(|_| config.clock.now());
-        let timed = self.begin_timing();
+        self.begin_timing(from);
         if let (Some(observation), Some(from)) = (observation, from) {
             observation.reasons.begin(from, watched.as_ref().is_some_and(TaskRef::is_asked));
         }
         self.open_poll(&task, kind);
         let ran = {
             let _entered = observation.map(|observation| observation.span.enter());
-            task.run_with(&self.frame.yielded)
+            let ran = task.run_with(&self.frame.yielded);
+            self.frame.current.set(None); // it may be gone, and what follows is the user's code, too
+            ran
         };
         self.close_poll(&ran);
-        timed.into_iter().for_each(|from| self.end_timing(from));
+        let from = self.end_timing();
         if let (Ran::Done, Some(observation)) = (&ran, observation) {
             observation.span.end();
         }

@@ -10,7 +10,7 @@ use super::Worker;
 use ropewalk_core::prim::real::{AtomicU32, Ordering::Relaxed};
 use ropewalk_core::task::Runnable;
 use std::cell::Cell;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Nanoseconds from one sample to the next, at least: it takes a hundred or two.
 const APART: u64 = 40_000;
@@ -37,6 +37,15 @@ pub(crate) struct Histograms {
     pub(crate) wake_to_run: Buckets,
 }
 
+/// When the poll that runs on this stack began, for those who time it. It is put off by as long as the stack is put away.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Begun {
+    /// By the clock of the samples.
+    sampled: Option<u64>,
+    /// By that of the runtime, of a task that is observed.
+    observed: Option<Duration>,
+}
+
 /// How far a worker is with that.
 #[derive(Default)]
 pub(super) struct Sampler {
@@ -51,6 +60,7 @@ pub(super) struct Sampler {
     looks: Cell<u64>,
     passed: Cell<u64>,
     rests: Cell<u32>,
+    begun: Cell<Begun>,
     /// When the last poll was timed, and its number.
     last: Cell<(u64, u64)>,
 }
@@ -172,14 +182,35 @@ impl Worker {
         }
     }
 
-    /// The next poll is timed: when it begins.
-    pub(super) fn begin_timing(&self) -> Option<u64> {
-        let samples = self.sampler.times.replace(false).then(|| self.pool.samples()).flatten()?;
-        Some(samples.now())
+    /// A poll begins. `observed`: when, if its task is observed.
+    pub(super) fn begin_timing(&self, observed: Option<Duration>) {
+        let samples = self.sampler.times.replace(false).then(|| self.pool.samples()).flatten();
+        self.sampler.begun.set(Begun { sampled: samples.map(Samples::now), observed });
     }
 
-    /// The poll is over, and began `from`.
-    pub(super) fn end_timing(&self, from: u64) {
+    /// Its stack is put away in the middle: how long it ran until now, for [`resume_timing`](Self::resume_timing).
+    pub(crate) fn pause_timing(&self) -> Begun {
+        let Begun { sampled, observed } = self.sampler.begun.take();
+        let spent = |from: u64| self.pool.samples().map_or(0, Samples::now).saturating_sub(from);
+        let observed = observed.map(|from| self.pool.config.clock.now().saturating_sub(from));
+        Begun { sampled: sampled.map(spent), observed }
+    }
+
+    /// It goes on, as if it had begun later.
+    pub(crate) fn resume_timing(&self, spent: Begun) {
+        let begun = |spent| self.pool.samples().map(|samples| samples.now().saturating_sub(spent));
+        let observed = spent.observed.map(|spent| self.pool.config.clock.now().saturating_sub(spent));
+        self.sampler.begun.set(Begun { sampled: spent.sampled.and_then(begun), observed });
+    }
+
+    /// The poll is over: when it began, if its task is observed.
+    pub(super) fn end_timing(&self) -> Option<Duration> {
+        let Begun { sampled, observed } = self.sampler.begun.take();
+        sampled.into_iter().for_each(|from| self.count_poll(from));
+        observed
+    }
+
+    fn count_poll(&self, from: u64) {
         let (Some(samples), sampler) = (self.pool.samples(), &self.sampler) else { return };
         let (now, polls) = (samples.now(), self.station.counters.polls.get());
         let (took, (last, before)) = (now.saturating_sub(from), sampler.last.replace((now, polls)));

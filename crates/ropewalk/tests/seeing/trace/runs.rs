@@ -2,7 +2,9 @@
 
 use super::{burn, check, count, polls_of, runtime, settled, yields};
 use ropewalk::trace::{PollEnd, PollKind, TrackKind, What, WokenBy, span};
-use ropewalk::{Wait, channel, spawn, spawn_blocking, spawn_local, strand, task, time::sleep, yield_now};
+use ropewalk::{
+    Runtime, Wait, channel, spawn, spawn_blocking, spawn_local, strand, task, time::sleep, yield_now,
+};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -264,4 +266,17 @@ fn a_span_that_is_not_recorded_is_nothing() {
     runtime.record(1024).unwrap();
     drop(early);
     assert!(runtime.trace().spans.iter().all(|span| span.name != "early"));
+}
+
+#[test]
+fn a_span_belongs_to_its_own_runtime() {
+    let (silent, other) = (Runtime::builder().worker_threads(1).build().unwrap(), runtime(1));
+    silent.block_on(async {
+        let _root = span("elsewhere");
+        spawn(async { drop(span("elsewhere")) }).await.unwrap();
+    });
+    silent.block_on(silent.spawn_blocking(|| drop(span("elsewhere")))).unwrap();
+    drop(span("outside"));
+    let spans = other.trace().spans;
+    assert_eq!(spans.iter().map(|span| span.name).collect::<Vec<_>>(), ["outside"]);
 }

@@ -2,6 +2,7 @@
 
 use super::{check, runtime, settled, yields};
 use ropewalk::{Runtime, Wait, spawn};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 #[test]
@@ -139,4 +140,69 @@ fn a_wait_that_began_before_leaves_nothing_strange() {
             assert!(spawned_at.file().ends_with("switching.rs"), "{event:?}");
         }
     }
+}
+
+/// A long poll, written again when it ends, because its place was taken: what happened in it is missing all the same.
+#[test]
+fn it_is_complete_since_what_was_lost() {
+    let (handle, taken) = (Arc::<OnceLock<ropewalk::Handle>>::default(), Arc::<Mutex<Vec<_>>>::default());
+    let (known, traces) = (handle.clone(), taken.clone());
+    let take = move |id| traces.lock().unwrap().extend(known.get().map(|handle| (id, handle.trace())));
+    let runtime = Runtime::builder().worker_threads(1).record(16).after_poll(take).build().unwrap();
+    handle.set(runtime.handle()).unwrap();
+    let busy = runtime.spawn(async {
+        for _ in 0..100 {
+            drop(spawn(async {}));
+        }
+    });
+    let id = busy.id().unwrap();
+    busy.wait().unwrap();
+    drop(runtime);
+    let taken = taken.lock().unwrap();
+    let (_, trace) = taken.iter().find(|(polled, _)| *polled == id).unwrap();
+    let (_, at, poll) = trace.polls().find(|(_, _, poll)| poll.task == id).unwrap();
+    assert!(trace.complete_since() > at, "{:?} and {poll:?} at {at:?}", trace.complete_since());
+    assert!(trace.tracks[0].lost > 80 && trace.complete_since() <= at + poll.took.unwrap());
+}
+
+#[test]
+fn it_is_not_complete_before_it_began() {
+    let runtime = Runtime::builder().worker_threads(1).build().unwrap();
+    let (hold, held) = std::sync::mpsc::channel::<()>();
+    let (let_on, holds) = std::sync::mpsc::channel::<()>();
+    let hog = runtime.spawn(async move {
+        let_on.send(()).unwrap();
+        assert!(held.recv().is_err());
+    });
+    holds.recv().unwrap();
+    let begun = runtime.trace().until;
+    runtime.record(1024).unwrap();
+    let trace = runtime.trace();
+    assert!(trace.complete_since() > begun && trace.polls().count() == 0, "the worker does not know yet");
+    drop(hold);
+    hog.wait().unwrap();
+    while runtime.trace().polls().count() == 0 {
+        runtime.spawn(async {}).wait().unwrap();
+    }
+    let trace = settled(&runtime);
+    check(&trace);
+    assert!(trace.complete_since() > begun && trace.complete_since() < trace.until, "{trace:?}");
+}
+
+/// Pools that go and come again under the same name; their workers are told apart, and not all are kept.
+#[test]
+fn pools_of_one_name() {
+    let runtime = runtime(1);
+    for _ in 0..40 {
+        let pool = ropewalk::Pool::builder().name("again").workers(3).build(&runtime.handle()).unwrap();
+        pool.spawn(async {}).wait().unwrap();
+        pool.shutdown().wait().unwrap();
+    }
+    let trace = settled(&runtime);
+    check(&trace);
+    let workers = trace.tracks.iter().filter(|track| track.name.starts_with("again/"));
+    let names: Vec<_> = workers.map(|track| &track.name).collect();
+    let different: std::collections::HashSet<_> = names.iter().collect();
+    assert_eq!(names.len(), different.len(), "{names:?}");
+    assert!((3..=70).contains(&names.len()), "{}", names.len());
 }
