@@ -86,6 +86,20 @@ sanitized() { # TOOLCHAIN FLAGS... -- FILTER...
     "$@" --skip what_must_not_compile
 }
 
+# Finds a browser ($browser; CHROMIUM=path names it), and installs its driver and the rules for accessibility ($modules).
+browser_driver() {
+  local packages=(playwright-core@1.65.1 axe-core@4.14.0)
+  browser=${CHROMIUM:-$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)}
+  [ -n "$browser" ] || skip "no browser (Debian: apt-get install chromium)"
+  command -v node >/dev/null && command -v npm >/dev/null || skip "no Node.js with npm"
+  modules=$records/browser
+  [ "$(cat "$modules/installed" 2>/dev/null)" != "${packages[*]}" ] || return 0
+  mkdir -p "$modules"
+  (cd "$modules" && npm install --no-save --no-package-lock --no-audit --no-fund "${packages[@]}") >"$records/$check.npm" 2>&1 ||
+    skip "npm cannot install ${packages[*]}: $(tail -n 1 "$records/$check.npm")"
+  echo "${packages[*]}" >"$modules/installed"
+}
+
 host() { rustc -vV | sed -n 's/^host: //p'; }
 
 # Makes -Zbuild-std possible, or says why not (as the output of a failing command).

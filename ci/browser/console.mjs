@@ -1,11 +1,18 @@
 // What must be so of the console's page. See ci/console.
 
 import { readFile } from 'node:fs/promises';
-import { check, demand, finish, hindrances, launch, open, picture, same, start, until } from './harness.mjs';
+import { check, demand, finish, hindrances, launch, open as openPage, picture, same, start, until } from './harness.mjs';
 
 const program = await start();
 const browser = await launch();
 const page = await open(browser, program.url);
+
+/** The console, once it shows something. */
+async function open(...what) {
+  const page = await openPage(...what);
+  await until('it is live', () => page.locator('#live[data-live=live]').count());
+  return page;
+}
 
 const rows = page.locator('.tree .body [role=row]');
 const search = page.locator('#search');

@@ -1,11 +1,12 @@
-// A program with a console, a browser that looks at it, and checks that say what was seen.
+// A browser that looks at what a program shows or has written, and checks that say what was seen.
 
 import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 import { readFileSync } from 'node:fs';
 
-const [browserPath, modules, program, pictures] = process.argv.slice(2);
+/** Looked at is `subject`: a program, or a file. What else was given is `others`. */
+export const [browserPath, modules, subject, pictures, ...others] = process.argv.slice(2);
 const require = createRequire(`${modules}/`);
 const { chromium } = require('playwright-core');
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
@@ -43,7 +44,7 @@ export async function until(what, ask, seconds = 30) {
 
 /** The program, and where its console is. */
 export async function start() {
-  const child = spawn(program, ['127.0.0.1:0'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(subject, ['127.0.0.1:0'], { stdio: ['ignore', 'pipe', 'inherit'] });
   process.once('exit', () => child.kill('SIGKILL')); // also if something here is thrown
   const ended = new Promise((resolve) => child.once('exit', resolve));
   const lines = createInterface({ input: child.stdout });
@@ -69,9 +70,10 @@ export async function launch() {
   return chromium.launch({ executablePath: browserPath, args: quiet });
 }
 
-/** A page that remembers what went wrong in it, and whom it asked. */
-export async function open(browser, url, options = {}) {
+/** A page that remembers what went wrong in it, and whom it asked; if it is to be `alone`, nobody else answers. */
+export async function open(browser, url, { alone = false, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 1000 }, acceptDownloads: true, bypassCSP: false, ...options });
+  if (alone) await context.route((asked) => asked.origin !== new URL(url).origin, (route) => route.abort());
   const page = await context.newPage();
   page.wrong = [];
   page.asked = [];
@@ -81,7 +83,6 @@ export async function open(browser, url, options = {}) {
   page.on('pageerror', (error) => page.wrong.push(error.stack));
   page.on('request', (request) => page.asked.push(request.url()));
   await page.goto(url);
-  await until('it is live', () => page.locator('#live[data-live=live]').count());
   return page;
 }
 

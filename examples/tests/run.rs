@@ -49,7 +49,7 @@ run! {
     threads: ["primes below 20,000: 2262", "longest word: manila", "panicked: digits", "affinity: 1000 is not possible"];
     timeouts: ["attempt 2: the timeout was over", "an answer after 71s", "on the beat: 180s", "real time: true"];
     walk: ["121 directories, 242 files, 38720 bytes, 0 unreadable", "of 8 open at a time", "all of it was found"];
-    trace: ["the longest poll took", "wake-ups; the slowest took", "bytes as JSON"];
+    trace: ["the longest poll took", "wake-ups; the slowest took", "times a splicer let another one have the lock", "bytes as JSON"];
     transactions: ["12 ships came and went", "commits"];
     work_queue: ["10. 1000000", "every number is accounted for"];
     wait_anywhere: ["on a thread:      6", "inside a poll:    6", "on a strand:      6"];
