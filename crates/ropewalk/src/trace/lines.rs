@@ -25,7 +25,7 @@ pub(super) enum Entry<'a> {
     Park(Option<SleepPlace>),
     Io(u64),
     Timers(u64),
-    /// A wake-up that happened in no slice.
+    /// A slice for a wake-up that happened in no other, or in one that went on for long after it.
     Alone(bool),
     FlowStart {
         id: usize,
@@ -130,9 +130,11 @@ impl Trace {
                     lines.push(line(INSIDE, 0, Entry::Woke { task, spawned_at, new }));
                     continue;
                 };
-                if at >= covered {
+                // Arrows are drawn from where a slice ends: that must not be after the poll which they lead to has begun.
+                let ran_before_end = wakes[id].ran.is_some_and(|(_, ran)| nanos(ran) < covered);
+                if at >= covered || ran_before_end {
                     lines.push(line(SLICE, 1, Entry::Alone(new)));
-                    covered = at + 1;
+                    covered = covered.max(at + 1);
                 }
                 lines.push(line(INSIDE, 0, Entry::FlowStart { id, task, by: wakes[id].by, new }));
                 if let Some((track, ran)) = wakes[id].ran {

@@ -276,7 +276,6 @@ fn a_span_belongs_to_its_own_runtime() {
         spawn(async { drop(span("elsewhere")) }).await.unwrap();
     });
     silent.block_on(silent.spawn_blocking(|| drop(span("elsewhere")))).unwrap();
-    drop(span("outside"));
     let spans = other.trace().spans;
-    assert_eq!(spans.iter().map(|span| span.name).collect::<Vec<_>>(), ["outside"]);
+    assert!(spans.iter().all(|span| span.name != "elsewhere"), "{spans:?}");
 }
