@@ -365,8 +365,11 @@ impl Pool {
 
     #[cold]
     fn look_at_woken(&self, task: &Runnable, new: bool) {
-        self.samples().into_iter().for_each(|samples| samples.woken_outside(task));
-        if self.seen.load(Relaxed) & RECORDED != 0 {
+        let seen = self.seen.load(Relaxed);
+        if seen & SAMPLED != 0 {
+            self.samples().into_iter().for_each(|samples| samples.woken_outside(task));
+        }
+        if seen & RECORDED != 0 {
             self.runtime.recorder.note(task.id().get(), Act::woken(task, new));
         }
     }

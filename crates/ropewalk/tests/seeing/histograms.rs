@@ -111,7 +111,7 @@ fn those_who_come_from_outside_are_sampled() {
         runtime.spawn(async {}).wait().unwrap();
     }
     let found = runtime.metrics().wake_to_run();
-    assert!(found.count() >= 256 / 16, "{found:?}");
+    assert!(found.count() >= 3, "{found:?}");
     assert!(found.max() > Duration::ZERO && found.quantile(0.0) <= found.quantile(1.0));
 }
 

@@ -7,7 +7,6 @@
 use super::super::histogram::Buckets;
 use super::super::stamps::Stamps;
 use super::Worker;
-use ropewalk_core::prim::real::{AtomicU32, Ordering::Relaxed};
 use ropewalk_core::task::Runnable;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -20,13 +19,24 @@ const MOST_LOOKS: u64 = 256;
 const RESTS: u32 = 8;
 /// A poll that takes so many nanoseconds is long.
 const LONG: u64 = 10_000;
-/// Of the wake-ups from outside, every so many.
-const OUTSIDE: u32 = 16;
+/// Of the wake-ups by one thread outside, so many are passed over at most.
+const MOST_OUTSIDE: u32 = 255;
+
+thread_local! {
+    static OUTSIDE: Cell<Outside> = const { Cell::new(Outside { left: 0, stride: 0, last: 0 }) };
+}
+
+/// How far a thread is that is no worker: how many of its wake-ups are passed over, still, and each time; when one was stamped last.
+#[derive(Clone, Copy)]
+struct Outside {
+    left: u32,
+    stride: u32,
+    last: u64,
+}
 
 /// What a pool whose workers sample has for it.
 pub(crate) struct Samples {
     stamps: Stamps,
-    outside: AtomicU32,
     start: Instant,
 }
 
@@ -67,7 +77,7 @@ pub(super) struct Sampler {
 
 impl Samples {
     pub(crate) fn new() -> Self {
-        Self { stamps: Stamps::new(), outside: AtomicU32::new(0), start: Instant::now() }
+        Self { stamps: Stamps::new(), start: Instant::now() }
     }
 
     fn now(&self) -> u64 {
@@ -75,15 +85,36 @@ impl Samples {
     }
 
     /// A task is woken from outside.
-    #[cold]
+    #[inline]
     pub(crate) fn woken_outside(&self, task: &Runnable) {
-        if self.outside.fetch_add(1, Relaxed).is_multiple_of(OUTSIDE) {
-            self.stamp(task);
+        let passed = OUTSIDE.try_with(|outside| match outside.get() {
+            Outside { left: 0, .. } => false,
+            known => {
+                outside.set(Outside { left: known.left - 1, ..known });
+                true
+            }
+        });
+        if passed == Ok(false) {
+            self.stamp_outside(task);
         }
     }
 
-    fn stamp(&self, task: &Runnable) {
-        if self.stamps.put(task.id().get(), self.now()) {
+    /// The more wake-ups there are, the more are passed over the next time.
+    #[cold]
+    fn stamp_outside(&self, task: &Runnable) {
+        let now = self.now();
+        let _thread_ends = OUTSIDE.try_with(|outside| {
+            let Outside { stride, last, .. } = outside.get();
+            // The clocks of two pools differ: then this is a guess, as the first one is.
+            let is_soon = now.checked_sub(last).is_some_and(|passed| passed < APART);
+            let stride = if is_soon { (2 * stride + 1).min(MOST_OUTSIDE) } else { stride / 2 };
+            outside.set(Outside { left: stride, stride, last: now });
+        });
+        self.stamp(task, now);
+    }
+
+    fn stamp(&self, task: &Runnable, now: u64) {
+        if self.stamps.put(task.id().get(), now) {
             task.await_run();
         }
     }
@@ -164,7 +195,7 @@ impl Worker {
         let stamps = self.sampler.stamps.replace(false);
         if stamps {
             if let Some(samples) = self.pool.samples() {
-                samples.stamp(task);
+                samples.stamp(task, samples.now());
             }
             self.mind_slot();
         }
