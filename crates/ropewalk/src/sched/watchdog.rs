@@ -22,6 +22,7 @@
 //! sockets, and nobody asleep who would see to them. If that has not happened for some time, and it finds all workers asleep, it lies down until it
 //! is called. Unless there are no polls at all, it gets up now and then, though: a poll may be long and delay nobody who could call, such as timers
 //! that somebody who sleeps could see to, but does not know of. And if there were such polls lately, it does not lie down.
+//! Where little runs, and nothing for long, it is called all the time for what is over when it comes: it then looks at its leisure (`ease.rs`).
 //!
 //! ```text
 //! watchdog                                   worker
@@ -33,6 +34,7 @@
 //! If the watchdog's barrier is first, the worker sees in 3 that it sleeps, however much later that is. If it is second, the watchdog sees
 //! in 3 that the worker is awake.
 
+mod ease;
 pub(crate) mod longest;
 mod look;
 #[cfg(any(test, all(feature = "backtraces", target_os = "linux")))]
@@ -45,6 +47,7 @@ pub(crate) mod trace;
 use super::park::{ThreadParker, WorkerState};
 use super::station::{Station, Status};
 use crate::runtime::Shared;
+use ease::Ease;
 use look::Look;
 use ropewalk_core::prim::Ordering::*;
 use ropewalk_core::prim::{AtomicBool, fence};
@@ -55,7 +58,7 @@ use std::time::{Duration, Instant};
 
 /// How long it must not have been called before it lies down, and how long nobody must have done anything before it does not get up by itself.
 const QUIET: Duration = Duration::from_millis(16);
-/// When it gets up by itself.
+/// When it gets up by itself, and when it looks again if it is at ease.
 const NAP: Duration = Duration::from_millis(4);
 const STACK: usize = 256 * 1024;
 
@@ -146,7 +149,7 @@ pub(crate) fn start(runtime: &Arc<Shared>) -> io::Result<JoinHandle<()>> {
 fn watch(watchdog: &Watchdog, runtime: &Weak<Shared>) {
     crate::drive::time::sleep_precisely();
     thread::be_prompt(); // and so are those whom it sends
-    let (mut looks, mut calm): (Vec<Look>, _) = (Vec::new(), Calm::new());
+    let (mut looks, mut calm, mut ease): (Vec<Look>, _, _) = (Vec::new(), Calm::new(), Ease::default());
     watchdog.sleep(None);
     while !watchdog.over.load(Acquire) {
         let Some(runtime) = runtime.upgrade() else { return };
@@ -166,11 +169,14 @@ fn watch(watchdog: &Watchdog, runtime: &Weak<Shared>) {
         let anybody_awake = || stations().any(|station| is_busy(station));
         let polls = stations().map(|station| station.counters.polls.get()).sum();
         calm.see(anybody_awake(), polls, now);
+        ease.see(!calm.all_asleep, looks.iter().any(|look| look.has_long_poll()));
         let due =
             pools.iter().flat_map(|pool| looks.iter().find(|look| look.is_of(pool))?.is_due(pool, now)).min();
         let (is_quiet, no_stand_ins) = (calm.is_quiet(now), looks.iter().all(|look| !look.has_stand_ins()));
         let may_nap = calm.may_lie_down(now) && looks.iter().all(|look| !look.had_hogs(now));
+        let may_nap = may_nap && !ease.is_at_ease();
         let may_sleep = no_stand_ins && (is_quiet || may_nap) && watchdog.lie_down(anybody_awake);
+        let tick = if ease.is_at_ease() { tick.max(NAP) } else { tick };
         drop((pools, runtime)); // nothing is kept alive by who sleeps
         if may_sleep {
             let nap = (!is_quiet).then_some(NAP);

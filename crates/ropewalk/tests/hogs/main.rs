@@ -87,6 +87,25 @@ fn timers_go_on() {
     });
 }
 
+/// After a time with little to do, when nobody looks often.
+#[test]
+fn timers_go_on_after_a_calm_time() {
+    guarded("a hog after a calm time", || {
+        let runtime = Runtime::builder().worker_threads(2).build().unwrap();
+        // Two at a time: one of them waits behind the other.
+        let pair = [(); 2].map(|()| runtime.spawn(ticks(1_500)));
+        pair.into_iter().for_each(|ticks| ticks.wait().unwrap());
+        let over = Arc::new(AtomicBool::new(false));
+        let hogs = [over.clone(), over.clone()].map(|over| runtime.spawn(async move { spin_until(&over) }));
+        drop(runtime.spawn(async move {
+            ticks(20).await;
+            over.store(true, SeqCst);
+        }));
+        hogs.into_iter().for_each(|hog| hog.wait().unwrap());
+        assert!(runtime.metrics().pools[0].rescues > 0);
+    });
+}
+
 /// Who waits on a thread has nothing in a queue.
 #[test]
 fn timers_of_others_go_on() {

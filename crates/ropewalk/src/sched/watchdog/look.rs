@@ -34,6 +34,8 @@ pub(super) struct Look {
     threads: Vec<Option<u32>>,
     stand_ins: usize,
     looked: Option<Instant>,
+    /// Somebody is in a poll that is longer than a tick.
+    has_long_poll: bool,
     /// When somebody was last held for too long.
     last_held: Option<Instant>,
     /// Tasks that were reported: where they are in memory, and where and when.
@@ -95,6 +97,7 @@ impl Look {
             threads: Vec::new(),
             stand_ins: 0,
             looked: None,
+            has_long_poll: false,
             last_held: None,
             known: VecDeque::new(),
             walked: None,
@@ -108,6 +111,11 @@ impl Look {
 
     pub(super) fn has_stand_ins(&self) -> bool {
         self.stand_ins > 0
+    }
+
+    /// Somebody was in a poll at the last look that was longer than a tick.
+    pub(super) fn has_long_poll(&self) -> bool {
+        self.has_long_poll
     }
 
     /// Somebody was held for too long, and not long ago: who burnt once does so again.
@@ -134,12 +142,14 @@ impl Look {
         // If it was long ago, a poll that is new now may be, too; but not that long, to be fair to it.
         let before = self.looked.replace(now).map_or(now, |before| now - tick.min(now - before));
         let (mut held_up, mut occupied) = (Vec::new(), 0);
+        self.has_long_poll = false;
         for station in pool.stations() {
             let Some(held) = self.held(station, before, now) else { continue };
             if !threshold.is_zero() && held >= threshold {
                 station.hold.ask_to_yield(self.workers[station.index].polls);
             }
             self.note_long(pool, station, held, now);
+            self.has_long_poll |= held > tick;
             occupied += usize::from(held >= pool.config.rescue_threshold / 2);
             if self.is_too_long(pool, station, held, now) {
                 held_up.push((station, held));
