@@ -35,6 +35,35 @@ fn the_report_says_who_is_ahead_and_what_is_met() {
 }
 
 #[test]
+fn it_says_whether_a_ratio_above_one_is_good() {
+    let less = || Figures::default().with("yield_same", Peer::Ropewalk, 30.0);
+    let more = |figures: Figures| figures.with("spawn_many_outside", Peer::Ropewalk, 4.9);
+    let said = |figures: Figures, which: &str| {
+        let text = both(&figures).0;
+        let wanted = format!("A ratio is ropewalk divided by the other: {which}.");
+        assert!(text.contains(&wanted), "{wanted}: {text}");
+    };
+    said(less(), "less is better");
+    said(more(Figures::default()), "more is better");
+    said(more(less()), "more is better in spawn_many_outside, less in all others");
+}
+
+#[test]
+fn names_and_reasons_stay_in_their_line_and_cell() {
+    let figures = Figures::default().with("yield_same", Peer::Ropewalk, 30.0);
+    let plain = markdown(&report(&figures));
+    let mut nasty = report(&figures);
+    nasty.rows[0].row = "a|b\n<script>\u{1b}[2J".into();
+    nasty.machine.cpu = "a\u{9b}2J\rb".into();
+    nasty.failed.push("one\ntwo".into());
+    let text = markdown(&nasty);
+    assert!(text.contains("\n| a\\|b \\<script\\>\u{fffd}[2J | 30.0 ns |"), "{text}");
+    assert!(text.contains("Machine: a\u{fffd}2J b,") && text.contains("\nFailed: one two.\n"), "{text}");
+    assert_eq!(text.lines().count(), plain.lines().count() + 2, "{text}");
+    assert!(!text.chars().any(|letter| letter.is_control() && letter != '\n'));
+}
+
+#[test]
 fn without_us_only_the_peers_are_shown() {
     let (markdown, _) = both(&Figures::default().with("yield_same", Peer::May, 60.0));
     assert!(!markdown.contains("Targets met"));
