@@ -1,6 +1,6 @@
 //! A table of figures: boxed at a terminal, in aligned columns elsewhere.
 
-use super::{Hue, Style};
+use super::{Hue, Style, cut, width};
 use crate::figure::{Table, Value};
 
 /// One cell, ready to be aligned.
@@ -10,12 +10,29 @@ struct Cell {
     right: bool,
 }
 
+/// Columns of text are not made narrower than this.
+const NARROWEST: usize = 8;
+
 /// The lines that show `table`, without a margin.
 pub(crate) fn table(table: &Table, style: Style) -> Vec<String> {
-    let cells = if table.turned { turned(table, style) } else { upright(table, style) };
-    let widths: Vec<usize> = (0..cells[0].len())
-        .map(|column| cells.iter().map(|row| row[column].text.chars().count()).max().unwrap_or(0))
+    fitted(table, style, None)
+}
+
+/// The same, in at most so many columns if that can be had: long texts are cut, figures are not.
+pub(crate) fn fitted(table: &Table, style: Style, room: Option<usize>) -> Vec<String> {
+    let mut cells = if table.turned { turned(table, style) } else { upright(table, style) };
+    let mut widths: Vec<usize> = (0..cells[0].len())
+        .map(|column| cells.iter().map(|row| width(&row[column].text)).max().unwrap_or(0))
         .collect();
+    if let Some(room) = room {
+        let lines = style.pick(3 * widths.len() + 1, 2 * (widths.len() - 1));
+        narrow(&mut widths, &cells, room.saturating_sub(lines));
+        for row in &mut cells {
+            for (cell, &width) in row.iter_mut().zip(&widths) {
+                cell.text = cut(&cell.text, width, style.pick("…", ".."));
+            }
+        }
+    }
     let mut lines = vec![style.paint(Hue::Bold, table.title)];
     lines.extend(style.drawn.then(|| rule(&widths, ["╭", "┬", "╮"], style)));
     for (at, row) in cells.iter().enumerate() {
@@ -26,6 +43,18 @@ pub(crate) fn table(table: &Table, style: Style) -> Vec<String> {
     }
     lines.extend(style.drawn.then(|| rule(&widths, ["╰", "┴", "╯"], style)));
     lines
+}
+
+/// Takes from the widest column of text until all fit into `room`, or none has anything to give.
+fn narrow(widths: &mut [usize], cells: &[Vec<Cell>], room: usize) {
+    let least = |column: usize| width(&cells[0][column].text).max(NARROWEST);
+    let texts: Vec<usize> =
+        (0..widths.len()).filter(|&column| cells.iter().any(|row| !row[column].right)).collect();
+    while widths.iter().sum::<usize>() > room {
+        let wide = texts.iter().copied().filter(|&column| widths[column] > least(column));
+        let Some(widest) = wide.max_by_key(|&column| widths[column]) else { return };
+        widths[widest] -= 1;
+    }
 }
 
 /// A heading, then a line for each row.
@@ -66,9 +95,9 @@ fn figure(value: &Value, right: bool, style: Style) -> Cell {
 }
 
 fn line(row: &[Cell], widths: &[usize], style: Style) -> String {
-    let cells = row.iter().zip(widths).map(|(cell, &width)| {
-        let padded =
-            if cell.right { format!("{:>width$}", cell.text) } else { format!("{:<width$}", cell.text) };
+    let cells = row.iter().zip(widths).map(|(cell, &columns)| {
+        let (text, space) = (&cell.text, " ".repeat(columns.saturating_sub(width(&cell.text))));
+        let padded = if cell.right { format!("{space}{text}") } else { format!("{text}{space}") };
         cell.hue.map_or(padded.clone(), |hue| style.paint(hue, &padded))
     });
     let cells: Vec<String> = cells.collect();
@@ -113,6 +142,28 @@ mod tests {
             lines[1..],
             ["who     clock  a", "-----  ------  -  ---------", "turns  12,345  -  how often"]
         );
+    }
+
+    #[test]
+    fn long_texts_are_cut_where_there_is_no_room_and_figures_are_not() {
+        let mut wide = Table::new("t", [Column::new("at", "spawned at"), Column::new("n", "turns")]);
+        wide.row([Value::text("crates/ropewalk/src/sched/worker.rs:123:45"), Value::Count(12_345)]);
+        wide.row([Value::text("木木"), Value::Absent]);
+        let lines = fitted(&wide, Style::PLAIN, Some(24));
+        assert_eq!(
+            lines[1..],
+            [
+                "spawned at         turns",
+                "----------------  ------",
+                "crates/..:123:45  12,345",
+                "木木                   -"
+            ]
+        );
+        let drawn = fitted(&wide, Style { drawn: true }, Some(40));
+        assert!(drawn[4].contains("crates/ropewa…ker.rs:123:45"), "{drawn:?}");
+        let lines = fitted(&wide, Style::PLAIN, Some(1));
+        assert_eq!(lines[3], "crat..3:45  12,345", "not narrower than its heading");
+        assert_eq!(fitted(&wide, Style::PLAIN, Some(200)), table(&wide, Style::PLAIN));
     }
 
     #[test]

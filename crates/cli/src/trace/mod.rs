@@ -6,7 +6,7 @@ mod summary;
 
 use crate::command::{Failure, Verdict, print};
 use crate::json::Json;
-use crate::show::{Style, table};
+use crate::show::{Style, columns, fitted};
 use options::Options;
 pub(crate) use options::help;
 use read::Recording;
@@ -26,10 +26,10 @@ pub(crate) fn run(args: &[String]) -> Result<Verdict, Failure> {
         entries.extend(findings.json().into_iter().filter(|(key, _)| key == "tables"));
         return print(&format!("{}\n", Json::Map(entries)));
     }
-    let style = Style::of(&io::stdout());
+    let (style, room) = (Style::of(&io::stdout()), columns(&io::stdout()));
     let mut text = String::new();
     for figures in &findings.tables {
-        for line in table(figures, style) {
+        for line in fitted(figures, style, room) {
             text += &format!("{line}\n");
         }
         text += "\n";

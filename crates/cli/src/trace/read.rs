@@ -149,7 +149,12 @@ impl<'a> Recording<'a> {
             ));
         }
         for (at, line) in events.iter().enumerate() {
-            check(line).map_err(|what| format!("event {at} of the recording ({}) {what}", line.name))?;
+            check(line).map_err(|what| format!("event {at} of the recording ({:?}) {what}", line.name))?;
+        }
+        for (name, time) in [("until_us", other.until_us), ("complete_since_us", other.complete_since_us)] {
+            if !is_time(time) {
+                return Err(format!("`otherData.{name}` is {time:?}, which is no time; {accepted}"));
+            }
         }
         let program = events.iter().find(|line| line.ph == "M" && line.name == "process_name");
         let program = program.and_then(|line| line.args.name.as_deref()).unwrap_or_default().to_owned();
@@ -171,12 +176,19 @@ impl<'a> Recording<'a> {
     }
 }
 
+/// More microseconds than a recording can have: that would be three hundred years.
+const MOST: f64 = 1e16;
+
+fn is_time(micros: f64) -> bool {
+    (0.0..=MOST).contains(&micros)
+}
+
 /// Whether it has what is needed of it.
 fn check(line: &Line<'_>) -> Result<(), &'static str> {
-    let good = |time: f64| time.is_finite() && time >= 0.0;
     match &*line.ph {
-        _ if !good(line.ts) => Err("has a time that is none (ts)"),
-        "X" if !line.dur.is_some_and(good) => Err("has no duration (dur)"),
+        _ if !is_time(line.ts) => Err("has a time that is none (ts)"),
+        "X" if line.dur.is_none() => Err("has no duration (dur)"),
+        "X" if !line.dur.is_some_and(is_time) => Err("has a duration that is none (dur)"),
         "X" if line.cat == "poll" && line.args.task.is_none() => {
             Err("does not say whose poll it is (args.task)")
         }
