@@ -92,7 +92,7 @@ fn verdict_table(text: &mut String, report: &Report) {
     let _ = writeln!(
         text,
         "\n{}\n\nRatios are medians of the ratios of measurements that were made together; in brackets where that median is, 19 times of \
-         20. *close*: missed, but the bar is within them.\n\nTargets met: {} of {}, {} close. Rows behind the better of tokio and \
+         20 (of five or fewer: the least and the greatest). *close*: missed, but the bar is within them.\n\nTargets met: {} of {}, {} close. Rows behind the better of tokio and \
          smol: {}, {} close.\n",
         direction(report),
         targets.yes,
@@ -144,7 +144,10 @@ fn goal_cells(line: &Line, goal: Goal) -> [String; 3] {
         format!("{} {}", line.better.sign(), with_stretch(line.target.unwrap_or(goal.target), line.stretch));
     let (target, reached) = match goal.against {
         Some(Against { peer, ratio, .. }) => {
-            (format!("{set} = {} x {peer}", with_stretch(goal.target, goal.stretch)), ratio.map(spread))
+            // One measurement says nothing about where the next one would be.
+            let once = line.peers.get(&line.ours).is_some_and(|ours| ours.samples.len() == 1);
+            let reached = |ratio: Ratio| if once { number(ratio.median) } else { spread(ratio) };
+            (format!("{set} = {} x {peer}", with_stretch(goal.target, goal.stretch)), ratio.map(reached))
         }
         None => (set, line.verdict.ours.map(number)),
     };

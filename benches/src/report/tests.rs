@@ -27,11 +27,17 @@ fn the_report_says_who_is_ahead_and_what_is_met() {
         markdown.contains("| yield_same | 30.0 ns | may 60.0 | 0.50x | tokio-mt 300 | 0.10x | yes |"),
         "{markdown}"
     );
-    assert!(markdown.contains("| <= 35.0 = 0.51 x may | 0.50 (0.50..0.50) | yes |"), "{markdown}");
+    assert!(markdown.contains("| <= 35.0 = 0.51 x may | 0.50 | yes |"), "{markdown}");
     assert!(markdown.contains("Targets met: 1 of 1, 0 close."), "{markdown}");
     assert_eq!(json["rows"][0]["peers"]["may"]["median"], 60.0);
     assert_eq!(json["rows"][0]["verdict"]["goal"]["met"], "yes");
     assert_eq!(json["rows"][0]["better"], "lower");
+    let thrice = Figures::default().with_all("yield_same", Peer::Ropewalk, &[30.0, 33.0, 27.0]).with_all(
+        "yield_same",
+        Peer::May,
+        &[60.0; 3],
+    );
+    assert!(both(&thrice).0.contains(" | 0.50 (0.45..0.55) | yes |"), "a range, where there is one");
 }
 
 #[test]

@@ -365,7 +365,7 @@ fn bad_arguments_are_refused_with_what_is_accepted() {
         (&[], &["serve needs to know what", "echo"]),
         (&["gopher"], &["no service \"gopher\"", "echo"]),
         (&["echo", "--port", "1"], &["\"--port\"", "--listen ADDRESS", "--drain SECONDS"]),
-        (&["echo", "echo"], &["\"echo\" is not an option"]),
+        (&["echo", "http"], &["serve offers one service", "\"http\" is a second one"]),
         (&["echo", "--listen", "nowhere"], &["\"nowhere\" is no address", "IP:PORT", "65535"]),
         (&["echo", "--listen"], &["\"\" is no address"]),
         (&["echo", "--drain", "-1"], &["\"-1\" is not a number of seconds", "0 to 3600"]),

@@ -116,13 +116,14 @@ fn the_tables_of_a_recording_fit_into_the_terminal() {
     runtime.block_on(async { named.spawn(ropewalk::yield_now()).await.unwrap() });
     let path = std::env::temp_dir().join(format!("ropewalk-terminal-{}.json", std::process::id()));
     std::fs::write(&path, runtime.trace().to_chrome()).unwrap();
-    for (environment, columns) in [(("NO_COLOR", ""), 100), (("NO_COLOR", "1"), 90)] {
+    for (environment, columns) in [(("NO_COLOR", ""), 80), (("NO_COLOR", "1"), 80), (("NO_COLOR", ""), 200)] {
         let args = ["trace", path.to_str().unwrap()];
         let seen = without_colours(&run_at_a_terminal(&args, &[environment], false, Some(columns)));
         assert!(seen.contains("longest polls") && seen.contains("terminal.rs:"), "{seen}");
         for line in seen.lines() {
             assert!(line.chars().count() <= columns.into(), "{line}");
         }
+        assert_eq!(seen.contains("name that is long enough for any table │"), columns == 200, "{seen}");
     }
     std::fs::remove_file(&path).unwrap();
 }

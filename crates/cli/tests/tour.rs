@@ -105,6 +105,7 @@ fn one_stop_alone_and_several_in_the_order_given() {
         stops.iter().map(|stop| stop["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(names(&["tour", "--quick", "--json", "--only", "waiting"]), ["waiting"]);
+    assert_eq!(names(&["--quick", "--json", "--only", "waiting, dump"]), ["waiting", "dump"]);
     assert_eq!(names(&["--only=inside", "--json", "--only", "million", "--quick"]), ["inside", "million"]);
 }
 
@@ -140,7 +141,7 @@ fn help_and_version_go_to_standard_output() {
 
 #[test]
 fn bad_arguments_are_refused_with_what_is_accepted() {
-    let cases: [(&[&str], &[&str]); 9] = [
+    let cases: [(&[&str], &[&str]); 10] = [
         (&["dance"], &["no command \"dance\"", "commands: tour, serve, top, bench, trace, help"]),
         (&["help", "dance"], &["no command \"dance\"", "commands: tour, serve, top, bench, trace, help"]),
         (&["--fast"], &["\"--fast\"", "--quick", "--only NAME", "--list", "--json"]),
@@ -159,6 +160,7 @@ fn bad_arguments_are_refused_with_what_is_accepted() {
                 "million, switches, fair, hogs, waiting, tree, scopes, strands, forks, pool, requests, inside",
             ],
         ),
+        (&["--only", "waiting,"], &["--only needs the name of a stop"]),
         (&["--only="], &["--only needs the name of a stop"]),
         (&["--quick=yes"], &["--quick takes no value", "\"yes\""]),
         (&[""], &["no command \"\""]),

@@ -165,6 +165,20 @@ fn what_is_no_recording_is_refused() {
         assert!(said.contains(wanted) && said.contains(name), "{name}: {said}");
         assert!(output.stdout.is_empty());
     }
+    for (name, bytes, wanted) in [
+        (
+            "packed.gz",
+            &[0x1f, 0x8b, 8, 0][..],
+            "not text (it is packed by gzip); accepted is what `Trace::write_chrome`",
+        ),
+        ("binary", &[0x7f, b'E', 0xff, 0], "not text; accepted is what"),
+    ] {
+        let file = File::new(name, "");
+        std::fs::write(&file.0, bytes).unwrap();
+        let output = ropewalk(&[file.name()]);
+        assert_eq!(output.status.code(), Some(1), "{name}");
+        assert!(stderr(&output).contains(wanted), "{name}: {}", stderr(&output));
+    }
     let output = ropewalk(&["/no/such/file"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).starts_with("ropewalk: cannot read /no/such/file: "), "{}", stderr(&output));

@@ -4,7 +4,7 @@ use super::options::Options;
 use crate::command::{Failure, Verdict, print};
 use crate::figure::Value;
 use crate::json::Json;
-use crate::show::{Style, columns, counted, cut, redraws};
+use crate::show::{Style, clip, columns, counted, redraws};
 use ropewalk_core::prim::real::{AtomicU64, Ordering::*};
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -150,7 +150,7 @@ impl Line {
             while ended.recv_timeout(FRAME) == Err(RecvTimeoutError::Timeout) {
                 // What is longer than the terminal is wide could not be taken off again.
                 let room = columns(&io::stderr()).map_or(usize::MAX, |columns| columns - 1);
-                let line = cut(&account.line(), room, "..");
+                let line = clip(&account.line(), room);
                 let _nobody_looks = write!(io::stderr(), "\r\x1b[2K{line}");
             }
             let _nobody_looks = write!(io::stderr(), "\r\x1b[2K");

@@ -34,16 +34,22 @@ pub(crate) fn plain(text: &str) -> String {
     safe
 }
 
-/// At most `room` columns of it: if it is longer, its beginning and its end, with `sign` in between.
+/// At most `room` columns of it: if it is longer, some of its beginning and more of its end, with `sign` in between. Of a place in the sources
+/// that leaves the file and the line.
 pub(crate) fn cut(text: &str, room: usize, sign: &str) -> String {
     if width(text) <= room {
         return text.to_owned();
     }
     let left = room.saturating_sub(width(sign));
-    let start = fitting(text.chars(), left.div_ceil(2));
-    let end = fitting(text.chars().rev(), left / 2);
+    let start = fitting(text.chars(), left / 3);
+    let end = fitting(text.chars().rev(), left - left / 3);
     let sign = if room < width(sign) { "" } else { sign };
     start.into_iter().chain(sign.chars()).chain(end.into_iter().rev()).collect()
+}
+
+/// At most `room` columns of its beginning.
+pub(crate) fn clip(text: &str, room: usize) -> String {
+    fitting(text.chars(), room).into_iter().collect()
 }
 
 /// As many of them as fit.
@@ -69,10 +75,11 @@ mod tests {
     #[test]
     fn what_is_cut_fits_and_has_both_ends() {
         assert_eq!(cut("short", 5, "…"), "short");
-        assert_eq!(cut("crates/cli/src/main.rs:12:5", 12, "…"), "crates…:12:5");
-        assert_eq!(cut("abcdef", 5, ".."), "ab..f");
-        assert_eq!(cut("木木木木", 6, "…"), "木…木", "each takes two columns");
+        assert_eq!(cut("crates/cli/src/main.rs:12:5", 12, "…"), "cra….rs:12:5");
+        assert_eq!(cut("abcdef", 5, ".."), "a..ef");
+        assert_eq!(cut("木木木木", 7, "…"), "木…木木", "each takes two columns");
         assert_eq!([0, 1, 2].map(|room| cut("abc", room, "..")), ["", "", ".."]);
+        assert_eq!([0, 3, 9].map(|room| clip("木a木", room)), ["", "木a", "木a木"]);
         assert!((0..9).all(|room| width(&cut("木a木b木c", room, "…")) <= room));
     }
 }

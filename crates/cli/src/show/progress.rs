@@ -3,7 +3,7 @@
 //! The one who works only says which phase it is in and how to ask how far it is; the one who waits for it draws. So
 //! drawing costs the work nothing.
 
-use super::{Hue, Style, columns, cut, redraws};
+use super::{Hue, Style, clip, columns, redraws};
 use std::io::{self, Write};
 use std::sync::Mutex;
 use std::time::Instant;
@@ -92,9 +92,9 @@ impl Bar {
         let room = columns.map_or(usize::MAX, |columns| columns - 1);
         let beside = room.saturating_sub(WIDTH + self.style.pick(4, 6));
         if beside < FEWEST_WORDS {
-            return cut(words, room, "..");
+            return clip(words, room);
         }
-        format!("   {} {}", self.bar(done), cut(words, beside, ".."))
+        format!("   {} {}", self.bar(done), clip(words, beside))
     }
 
     fn bar(&self, done: f64) -> String {
@@ -140,6 +140,6 @@ mod tests {
             assert!(line.len() < columns, "{columns}: {line}");
             assert_eq!(line.contains(half), columns >= 55, "{columns}: {line}");
         }
-        assert_eq!(bar.line(0.5, words, Some(20)), " 50 %   1..low once");
+        assert_eq!(bar.line(0.5, words, Some(20)), " 50 %   1.0 s  thre");
     }
 }

@@ -18,15 +18,17 @@ pub(crate) fn table(table: &Table, style: Style) -> Vec<String> {
     fitted(table, style, None)
 }
 
-/// The same, in at most so many columns if that can be had: long texts are cut, figures are not.
+/// The same, in at most so many columns if that can be had: first the box goes, then long texts are cut; figures are not.
 pub(crate) fn fitted(table: &Table, style: Style, room: Option<usize>) -> Vec<String> {
     let mut cells = if table.turned { turned(table, style) } else { upright(table, style) };
     let mut widths: Vec<usize> = (0..cells[0].len())
         .map(|column| cells.iter().map(|row| width(&row[column].text)).max().unwrap_or(0))
         .collect();
-    if let Some(room) = room {
-        let lines = style.pick(3 * widths.len() + 1, 2 * (widths.len() - 1));
-        narrow(&mut widths, &cells, room.saturating_sub(lines));
+    let all = widths.iter().sum::<usize>();
+    let boxed = style.drawn && room.is_none_or(|room| all + 3 * widths.len() < room);
+    if let Some(room) = room.filter(|_| !boxed) {
+        let between = 2 * (widths.len() - 1);
+        narrow(&mut widths, &cells, room.saturating_sub(between));
         for row in &mut cells {
             for (cell, &width) in row.iter_mut().zip(&widths) {
                 cell.text = cut(&cell.text, width, style.pick("…", ".."));
@@ -34,14 +36,14 @@ pub(crate) fn fitted(table: &Table, style: Style, room: Option<usize>) -> Vec<St
         }
     }
     let mut lines = vec![style.paint(Hue::Bold, table.title)];
-    lines.extend(style.drawn.then(|| rule(&widths, ["╭", "┬", "╮"], style)));
+    lines.extend(boxed.then(|| rule(&widths, Some(["╭", "┬", "╮"]), style)));
     for (at, row) in cells.iter().enumerate() {
-        lines.push(line(row, &widths, style));
+        lines.push(line(row, &widths, boxed, style));
         if at == 0 {
-            lines.push(rule(&widths, ["├", "┼", "┤"], style));
+            lines.push(rule(&widths, boxed.then_some(["├", "┼", "┤"]), style));
         }
     }
-    lines.extend(style.drawn.then(|| rule(&widths, ["╰", "┴", "╯"], style)));
+    lines.extend(boxed.then(|| rule(&widths, Some(["╰", "┴", "╯"]), style)));
     lines
 }
 
@@ -94,24 +96,25 @@ fn figure(value: &Value, right: bool, style: Style) -> Cell {
     Cell { text: style.value(value), hue: None, right }
 }
 
-fn line(row: &[Cell], widths: &[usize], style: Style) -> String {
+fn line(row: &[Cell], widths: &[usize], boxed: bool, style: Style) -> String {
     let cells = row.iter().zip(widths).map(|(cell, &columns)| {
         let (text, space) = (&cell.text, " ".repeat(columns.saturating_sub(width(&cell.text))));
         let padded = if cell.right { format!("{space}{text}") } else { format!("{text}{space}") };
         cell.hue.map_or(padded.clone(), |hue| style.paint(hue, &padded))
     });
     let cells: Vec<String> = cells.collect();
-    if !style.drawn {
+    if !boxed {
         return cells.join("  ").trim_end().to_owned();
     }
     let bar = style.paint(Hue::Dim, "│");
     format!("{bar} {} {bar}", cells.join(&format!(" {bar} ")))
 }
 
-fn rule(widths: &[usize], [left, middle, right]: [&str; 3], style: Style) -> String {
-    if !style.drawn {
-        return widths.iter().map(|width| "-".repeat(*width)).collect::<Vec<_>>().join("  ");
-    }
+fn rule(widths: &[usize], box_of: Option<[&str; 3]>, style: Style) -> String {
+    let Some([left, middle, right]) = box_of else {
+        let dashes: Vec<_> = widths.iter().map(|width| style.pick("─", "-").repeat(*width)).collect();
+        return style.paint(Hue::Dim, &dashes.join("  "));
+    };
     let dashes: Vec<_> = widths.iter().map(|width| "─".repeat(width + 2)).collect();
     style.paint(Hue::Dim, &format!("{left}{}{right}", dashes.join(middle)))
 }
@@ -155,14 +158,16 @@ mod tests {
             [
                 "spawned at         turns",
                 "----------------  ------",
-                "crates/..:123:45  12,345",
+                "crat...rs:123:45  12,345",
                 "木木                   -"
             ]
         );
         let drawn = fitted(&wide, Style { drawn: true }, Some(40));
-        assert!(drawn[4].contains("crates/ropewa…ker.rs:123:45"), "{drawn:?}");
+        assert_eq!(drawn[3], "crates/rop…ched/worker.rs:123:45  12,345", "without a box");
+        assert!(fitted(&wide, Style { drawn: true }, Some(55))[1].contains('╭'), "{drawn:?}");
+        assert!(!fitted(&wide, Style { drawn: true }, Some(54))[1].contains('╭'), "{drawn:?}");
         let lines = fitted(&wide, Style::PLAIN, Some(1));
-        assert_eq!(lines[3], "crat..3:45  12,345", "not narrower than its heading");
+        assert_eq!(lines[3], "cr..123:45  12,345", "not narrower than its heading");
         assert_eq!(fitted(&wide, Style::PLAIN, Some(200)), table(&wide, Style::PLAIN));
     }
 

@@ -15,10 +15,10 @@ use std::io;
 /// `ropewalk trace`.
 pub(crate) fn run(args: &[String]) -> Result<Verdict, Failure> {
     let options = Options::parse(args)?;
-    let text = std::fs::read_to_string(&options.file)
+    let bytes = std::fs::read(&options.file)
         .map_err(|error| Failure::Trouble(format!("cannot read {}: {error}", options.file)))?;
     let recording =
-        Recording::read(&text).map_err(|what| Failure::Trouble(format!("{}: {what}", options.file)))?;
+        Recording::read(&bytes).map_err(|what| Failure::Trouble(format!("{}: {what}", options.file)))?;
     let findings = summary::of(&recording, options.top);
     if options.json {
         let mut entries =

@@ -127,8 +127,11 @@ fn nanos(micros: f64) -> u64 {
 
 impl<'a> Recording<'a> {
     /// Reads it, or says what is wrong and what is accepted.
-    pub(super) fn read(text: &'a str) -> Result<Self, String> {
+    pub(super) fn read(bytes: &'a [u8]) -> Result<Self, String> {
         let accepted = "accepted is what `Trace::write_chrome` or `ropewalk serve --trace FILE` wrote";
+        // Perfetto opens such files, too; here they have to be unpacked first.
+        let packed = if bytes.starts_with(&[0x1f, 0x8b]) { " (it is packed by gzip)" } else { "" };
+        let text = std::str::from_utf8(bytes).map_err(|_| format!("not text{packed}; {accepted}"))?;
         let file: File<'a> = serde_json::from_str(text).map_err(|error| match error.classify() {
             serde_json::error::Category::Data => format!("no recording: {error}; {accepted}"),
             serde_json::error::Category::Eof => format!("it ends in the middle: {error}; {accepted}"),
