@@ -64,6 +64,7 @@ mod yield_many;
 mod yield_same;
 
 use cli::Command;
+use rustix::process::{Signal, set_parent_process_death_signal};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -91,6 +92,7 @@ fn arguments() -> impl Iterator<Item = String> {
 
 /// Measures, prints, and leaves at once: tearing a runtime down is not part of any row.
 fn measure_one(one: &cli::One) -> ExitCode {
+    end_with_parent();
     match one.problem.measure(one.peer, one.speed) {
         Ok(sample) => {
             println!("{}", serde_json::to_string(&sample).expect("a sample is plain data"));
@@ -105,9 +107,15 @@ fn measure_one(one: &cli::One) -> ExitCode {
 
 /// The same for several peers at once.
 fn measure_side(all: &cli::Side) -> ExitCode {
+    end_with_parent();
     let outcome = side::measure(all.problem, &all.peers, all.speed);
     println!("{}", serde_json::to_string(&outcome).expect("it is plain data"));
     std::process::exit(0)
+}
+
+/// When the one who asked is gone, nobody wants the answer. (Ctrl-c does not come here: it goes to that one, who ends this.)
+fn end_with_parent() {
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
 }
 
 fn ended(result: Result<(), String>) -> ExitCode {

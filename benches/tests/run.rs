@@ -5,10 +5,13 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 /// A folder that is gone after the test.
 struct Folder(PathBuf);
@@ -113,6 +116,90 @@ fn what_was_measured_before_it_was_stopped_is_reported() {
     let mut printed = String::new();
     child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
     assert!(printed.contains("Stopped after"), "{printed}");
+}
+
+/// A `go` that builds nothing but a program that says who it is, and hangs.
+const GO: &str = r#"#!/bin/sh
+[ "$1" = version ] && { echo go version go0 none; exit; }
+printf '#!/bin/sh\necho "hangs: $$" >&2\nexec sleep 100\n' >"$4" && chmod +x "$4"
+"#;
+
+#[test]
+fn what_a_measurement_started_does_not_outlive_it() {
+    // The programs of other languages are put beside `bench`; what is beside the real one stays as it is.
+    let beside = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("hangs-{}", std::process::id()));
+    let folder = Folder(beside);
+    fs::create_dir_all(&folder.0).unwrap();
+    let bench = folder.0.join("bench");
+    fs::hard_link(env!("CARGO_BIN_EXE_bench"), &bench).unwrap();
+    // By another process: what this one has open for writing may be open in a child that another test starts.
+    let mut sh = Command::new("sh");
+    sh.args(["-c", "printf %s \"$0\" >go && chmod +x go", GO]).current_dir(&folder.0);
+    assert!(sh.status().unwrap().success());
+
+    let mut command = Command::new(&bench);
+    command.args(["run", "--quick", "--only", "yield_same", "--peers", "go"]).current_dir(&folder.0);
+    command.env("PATH", format!("{}:/usr/bin:/bin", folder.0.display())).stdin(Stdio::null());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+    let (tell, told) = mpsc::channel();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    thread::spawn(move || lines.map(Result::unwrap).try_for_each(|line| tell.send(line)));
+    let limit = Duration::from_secs(30);
+    let hangs = loop {
+        let line = told.recv_timeout(limit).expect("it hangs");
+        if let Some(pid) = line.strip_prefix("hangs: ") {
+            break Pid::from_raw(pid.parse().unwrap()).unwrap();
+        }
+    };
+    kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    // Its standard error is closed when the last who has it is gone.
+    let end = loop {
+        if let Err(end) = told.recv_timeout(limit) {
+            break end;
+        }
+    };
+    if end == mpsc::RecvTimeoutError::Timeout {
+        let _ = kill_process(hangs, Signal::KILL);
+    }
+    assert_eq!(end, mpsc::RecvTimeoutError::Disconnected, "the program lives on");
+}
+
+#[test]
+fn a_run_goes_on_when_nobody_reads_its_progress() {
+    let folder = Folder::new("unread");
+    let args = ["run", "--quick", "--only", "oneshot", "--peers", "ropewalk", "--rounds", "2"];
+    let (reader, writer) = io::pipe().unwrap();
+    let mut bench = folder.bench(&args);
+    bench.args(["--json", "out.json"]).stdout(Stdio::piped()).stderr(writer);
+    drop(reader);
+    let output = run(&mut bench);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(said(&output.stdout).contains("| oneshot |"));
+    assert_eq!(folder.json("out.json")["made"], 2);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_takes_nothing_else_away() {
+    let folder = Folder::new("gone");
+    fs::create_dir(folder.0.join("sub")).unwrap();
+    let args = ["run", "--quick", "--only", "oneshot", "--peers", "ropewalk", "--rounds", "1000"];
+    let mut bench = folder.bench(&args);
+    bench.args(["--json", "sub/out.json", "--html", "out.html"]);
+    let mut child = bench.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program runs");
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.starts_with("round 1/1000 [1/1] oneshot")));
+    // A file may come into it meanwhile.
+    while fs::remove_dir_all(folder.0.join("sub")).is_err() {}
+    assert!(lines.any(|line| line.starts_with("cannot write sub/out.json: ")), "it says so");
+    assert!(lines.any(|line| line.contains(" oneshot ")), "and goes on");
+    kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::INT).unwrap();
+    let rest: Vec<String> = lines.collect();
+    assert!(rest.last().unwrap().starts_with("bench: cannot write sub/out.json: "), "{rest:?}");
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert!(folder.read("out.html").contains("Stopped after"), "the others are written");
+    let printed = io::read_to_string(child.stdout.take().unwrap()).unwrap();
+    assert!(printed.contains("| oneshot |"), "{printed}");
 }
 
 #[test]

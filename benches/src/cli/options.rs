@@ -36,6 +36,9 @@ impl Default for Run {
     }
 }
 
+/// What goes with `--from`.
+const WITH_FROM: [&str; 4] = ["--from", "--json", "--md", "--html"];
+
 /// Rounds of a quick run: with two there is no middle.
 const QUICK_ROUNDS: usize = 3;
 /// More would take days.
@@ -59,11 +62,15 @@ impl Run {
     pub fn parse(mut args: impl Iterator<Item = String>) -> Result<Option<Self>, String> {
         let mut run = Self::default();
         let (mut rounds, mut only, mut list) = (None, None, false);
+        let (mut against, mut exactly, mut measuring) = (None, None, None);
         while let Some(arg) = args.next() {
             let (option, value) = match arg.split_once('=') {
                 Some((option, value)) => (option, Some(value.to_string())),
                 None => (arg.as_str(), None),
             };
+            if !WITH_FROM.contains(&option) {
+                measuring = Some(option.to_owned());
+            }
             if matches!(option, "--quick" | "--list") {
                 if let Some(value) = value {
                     return Err(format!("{option} takes no value, {value:?} was given"));
@@ -79,8 +86,8 @@ impl Run {
             match option {
                 "--rounds" => rounds = Some(parse_rounds(&value()?)?),
                 "--only" => only.get_or_insert_with(Vec::new).extend(parse_only(&value()?)?),
-                "--against" => run.peers = parse_against(&value()?)?,
-                "--peers" => run.peers = parse_peers(&value()?)?,
+                "--against" => against.get_or_insert_with(Vec::new).extend(parse_against(&value()?)?),
+                "--peers" => exactly.get_or_insert_with(Vec::new).extend(parse_peers(&value()?)?),
                 "--json" => run.json = Some(value()?.into()),
                 "--md" => run.markdown = Some(value()?.into()),
                 "--html" => run.html = Some(value()?.into()),
@@ -88,6 +95,14 @@ impl Run {
                 _ => return Err(nearest::unknown("option", &arg, ACCEPTED)),
             }
         }
+        run.refuse_nonsense(measuring.filter(|_| !list))?;
+        run.peers = match (against, exactly) {
+            (Some(_), Some(_)) => {
+                return Err("--against and --peers do not go together: give one of them".into());
+            }
+            (Some(against), None) => Peer::ALL.into_iter().filter(|peer| against.contains(peer)).collect(),
+            (None, exactly) => exactly.unwrap_or(run.peers),
+        };
         run.rounds = rounds.unwrap_or_else(|| run.speed.pick(run.rounds, QUICK_ROUNDS));
         let wanted = |problem: &&Problem| match &only {
             Some(only) => only.contains(&problem.name),
@@ -95,6 +110,25 @@ impl Run {
         };
         run.problems.retain(wanted);
         Ok((!list).then_some(run))
+    }
+}
+
+impl Run {
+    /// What would be done, but hardly meant. `measuring` is an option that is about measuring.
+    fn refuse_nonsense(&self, measuring: Option<String>) -> Result<(), String> {
+        if let (Some(_), Some(option)) = (&self.from, measuring) {
+            return Err(format!(
+                "{option} does not go with --from, which measures nothing; accepted with it: {}",
+                WITH_FROM[1..].join(", ")
+            ));
+        }
+        let files = [("--json", &self.json), ("--md", &self.markdown), ("--html", &self.html)];
+        for (at, (option, file)) in files.iter().enumerate() {
+            if let Some((other, _)) = files[..at].iter().find(|(_, other)| file.is_some() && other == file) {
+                return Err(format!("{other} and {option} name the same file: each needs one of its own"));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -106,7 +140,7 @@ fn parse_rounds(text: &str) -> Result<usize, String> {
 /// The problems that are meant by rows, problems and folders. A folder stands for all of its problems.
 fn parse_only(list: &str) -> Result<Vec<&'static str>, String> {
     let mut problems = Vec::new();
-    for name in list.split(',') {
+    for name in list.split(',').map(str::trim) {
         let meant = named(name);
         if meant.is_empty() {
             return Err(unknown_row(name));
@@ -137,12 +171,12 @@ pub fn unknown_row(name: &str) -> String {
 
 /// Exactly these.
 pub fn parse_peers(list: &str) -> Result<Vec<Peer>, String> {
-    list.split(',').map(str::parse).collect()
+    list.split(',').map(|name| name.trim().parse()).collect()
 }
 
 /// Ours, and those who go by these names.
 fn parse_against(list: &str) -> Result<Vec<Peer>, String> {
-    let names: Vec<&str> = list.split(',').collect();
+    let names: Vec<&str> = list.split(',').map(str::trim).collect();
     let goes_by = |name: &str, peer: Peer| !peer.is_ours() && peer.goes_by(name);
     if let Some(name) = names.iter().find(|name| !Peer::ALL.into_iter().any(|peer| goes_by(name, peer))) {
         let peers = Peer::ALL.into_iter().filter(|peer| !peer.is_ours()).map(Peer::name);
@@ -203,6 +237,14 @@ mod tests {
         assert_eq!(others("--against tokio-ct"), [Peer::TokioCt]);
         assert_eq!(others("--against kanal,smol"), [Peer::Smol, Peer::SmolStatic, Peer::Kanal]);
         assert_eq!(others("--against threads").len(), 5);
+        assert_eq!(others("--against go --against may"), [Peer::May, Peer::Go], "they add up, as rows do");
+    }
+
+    #[test]
+    fn lists_may_have_spaces() {
+        let args = ["--only", "oneshot, yield_same", "--against", "go, may"].map(String::from);
+        let run = Run::parse(args.into_iter()).unwrap().unwrap();
+        assert_eq!((run.problems.len(), run.peers.len()), (2, 4 + 2));
     }
 
     #[test]
@@ -225,6 +267,13 @@ mod tests {
             ("--html=", &["--html needs a value"]),
             ("--quick=yes", &["--quick takes no value, \"yes\""]),
             ("--htm x", &["no option \"--htm\"", "nearest first: --html FILE"]),
+            (
+                "--from a --only yield_same",
+                &["--only does not go with --from", "accepted with it: --json, --md, --html"],
+            ),
+            ("--quick --from a", &["--quick does not go with --from"]),
+            ("--json a --md b --html=a", &["--json and --html name the same file"]),
+            ("--against go --peers may", &["--against and --peers do not go together"]),
             ("yield_same", &["no option \"yield_same\"", "--only ROW,.."]),
         ] {
             let refused = parse(line).unwrap_err();

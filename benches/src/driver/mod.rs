@@ -15,7 +15,7 @@ use crate::quiet::{Quiet, Spell, Watch};
 use crate::report::{Report, markdown};
 use crate::{go, java};
 use process::Waiter;
-use progress::Progress;
+use progress::{Progress, tell};
 use std::collections::BTreeMap;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ pub fn run(run: &Run) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(reason) => {
-            eprintln!("bench: {reason}");
+            tell(&format!("bench: {reason}"));
             ExitCode::FAILURE
         }
     }
@@ -55,8 +55,10 @@ fn try_run(run: &Run) -> Result<bool, String> {
         Some(recorded) => Report::read(recorded)?,
         None => measure(run)?,
     };
-    files::write(run, &report)?;
-    print(&markdown(&report))?;
+    // Whatever keeps one of them from being written: the others, and what is printed, are there.
+    let written = files::write(run, &report);
+    let printed = print(&markdown(&report));
+    written.and(printed)?;
     Ok(run.from.is_some() || report.failed.is_empty() && !report.was_stopped())
 }
 
@@ -65,13 +67,14 @@ fn print(text: &str) -> Result<(), String> {
     writeln!(stdout(), "{text}").map_err(|error| format!("the output could not be written: {error}"))
 }
 
-/// All rounds. The files are written after each, so that nothing takes more than one of them away.
+/// All rounds. The files are written after each, so that nothing takes more than one of them away; if that fails, what is to be measured
+/// is measured all the same.
 fn measure(run: &Run) -> Result<Report, String> {
     let stop = Stop::listen().map_err(|error| format!("no signals: {error}"))?;
     let mut samples = Samples::default();
     let units = plan(run, &mut samples.skipped);
     for reason in &samples.skipped {
-        eprintln!("skipped: {reason}");
+        tell(&format!("skipped: {reason}"));
     }
     if units.is_empty() {
         return Err("nothing is left to measure: none of these rows has one of these peers here".into());
@@ -85,7 +88,10 @@ fn measure(run: &Run) -> Result<Report, String> {
             break;
         }
         if round + 1 < run.rounds {
-            files::write(run, &Report::of(run, &samples, start.elapsed().as_secs_f64()))?;
+            let so_far = Report::of(run, &samples, start.elapsed().as_secs_f64());
+            if let Err(reason) = files::write(run, &so_far) {
+                progress.say(&format!("{reason}; it is tried again after the next round"));
+            }
         }
     }
     progress.finish();
@@ -134,7 +140,7 @@ fn prepare(peer: Peer, problems: &[&'static Problem]) -> Result<(), String> {
     };
     let mut fitting = problems.iter().filter(|problem| problem.peers.contains(&peer)).peekable();
     if fitting.peek().is_some() {
-        eprintln!("building the programs for {peer}");
+        tell(&format!("building the programs for {peer}"));
     }
     fitting.try_for_each(|problem| build(problem).map(drop))
 }

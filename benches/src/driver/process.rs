@@ -9,10 +9,12 @@ use crate::side::Outcome;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::process::{ChildStdout, Command, Stdio};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Far more than any measurement needs: whoever takes longer hangs.
@@ -32,6 +34,14 @@ enum End {
     Late,
     Stopped,
     Unreadable(String),
+}
+
+/// Kills it and what it has started: who hangs would take the cores of those who come after.
+fn kill_all(child: &mut Child) {
+    let group = Pid::from_raw(child.id() as i32).map(|group| kill_process_group(group, Signal::KILL));
+    if !matches!(group, Some(Ok(()))) {
+        let _ = child.kill();
+    }
 }
 
 impl Waiter<'_> {
@@ -60,7 +70,8 @@ impl Waiter<'_> {
     ) -> Result<T, String> {
         let this = std::env::current_exe().map_err(|error| error.to_string())?;
         let mut command = Command::new(this);
-        command.args(args);
+        // In a group of its own, with whatever it starts: the programs of other languages.
+        command.args(args).process_group(0);
         if speed == Speed::Quick {
             command.arg("--quick");
         }
@@ -74,7 +85,7 @@ impl Waiter<'_> {
         let before = Usage::of_children();
         let end = self.wait(stdout, limit);
         if !matches!(end, End::Answer(_)) {
-            let _ = child.kill();
+            kill_all(&mut child);
         }
         let status = child.wait().map_err(|error| error.to_string())?;
         complaints.iter_mut().for_each(|complaints| self.pass_on(complaints));

@@ -1,12 +1,20 @@
 //! How far a run is, on standard error: a bar with the time that is left where that is a terminal, a line for each measurement elsewhere.
 
 use crate::report::duration;
+use rustix::termios::tcgetwinsize;
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
-/// Cells of the bar, and columns of the whole line.
+/// Cells of the bar, and columns of the whole line where there is room for them.
 const WIDTH: usize = 20;
 const COLUMNS: usize = 79;
+/// With fewer columns there is no bar: the words are what matters.
+const FEWEST: usize = 60;
+
+/// A line on standard error. That nobody reads any more is no reason to stop, as it would be for `eprintln!`.
+pub fn tell(line: &str) {
+    let _ = writeln!(stderr(), "{line}");
+}
 
 /// What is measured now.
 struct Current {
@@ -34,8 +42,8 @@ impl Progress {
     pub fn new(rounds: usize, weights: Vec<f64>) -> Self {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let (terminal, took) = (stderr().is_terminal(), vec![None; weights.len()]);
-        let drawn = terminal && !dumb && !set("NO_COLOR");
+        let (terminal, took) = (stderr().is_terminal() && !dumb, vec![None; weights.len()]);
+        let drawn = terminal && !set("NO_COLOR");
         Self { terminal, drawn, shown: false, rounds, weights, took, done: 0, current: None }
     }
 
@@ -67,14 +75,14 @@ impl Progress {
     /// Something that everybody should see.
     pub fn say(&mut self, line: &str) {
         self.clear();
-        eprintln!("{line}");
+        tell(line);
         self.draw();
     }
 
     /// Something that the bar stands for, where there is one.
     pub fn detail(&mut self, line: &str) {
         if !self.terminal {
-            eprintln!("{line}");
+            tell(line);
         }
     }
 
@@ -87,7 +95,7 @@ impl Progress {
         if self.terminal && self.current.is_some() {
             self.shown = true;
             // A bar that cannot be drawn is no reason to stop.
-            let _ = write!(stderr(), "\r\x1b[2K{}", self.line());
+            let _ = write!(stderr(), "\r\x1b[2K{}", self.line(columns()));
         }
     }
 
@@ -98,7 +106,8 @@ impl Progress {
         }
     }
 
-    fn line(&self) -> String {
+    /// At most so many columns: what is longer than the terminal is wide cannot be taken off again.
+    fn line(&self, columns: usize) -> String {
         let all = self.weights.len() * self.rounds;
         let share = self.share();
         let end = match self.left() {
@@ -108,9 +117,11 @@ impl Progress {
         let start = format!(" {:>3.0} %  {}/{all}  ", share * 100.0, self.done + 1);
         let label = self.current.as_ref().map_or("", |current| current.label.as_str());
         // Without colours the bar stands in brackets.
-        let room = COLUMNS.saturating_sub(WIDTH + 2 + start.chars().count() + end.chars().count());
+        let bar = if columns < FEWEST { 0 } else { WIDTH + 2 };
+        let room = columns.saturating_sub(bar + start.chars().count() + end.chars().count());
         let label: String = label.chars().take(room).collect();
-        format!("{}{start}{label}{end}", self.bar(share))
+        let words: String = format!("{start}{label}{end}").chars().take(columns - bar).collect();
+        if bar == 0 { words } else { format!("{}{words}", self.bar(share)) }
     }
 
     fn bar(&self, share: f64) -> String {
@@ -166,6 +177,12 @@ impl Progress {
     }
 }
 
+/// How many the terminal has, but the last: there a line may end, or not.
+fn columns() -> usize {
+    let size = tcgetwinsize(stderr()).map_or(0, |size| size.ws_col.into());
+    if size == 0 { COLUMNS } else { COLUMNS.min(size - 1) }
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
         self.clear();
@@ -201,10 +218,16 @@ mod tests {
         let mut progress = progress(&[Some(60.0), Some(60.0), None], 2);
         progress.current =
             Some(Current { unit: 2, label: "a very long name ".repeat(9), from: Instant::now() });
-        let line = progress.line();
+        let line = progress.line(COLUMNS);
         assert!(line.starts_with("[###") && line.contains("  3/6  a very long name "), "{line}");
         assert!(line.ends_with(" 10 min 0 s left") && line.chars().count() <= COLUMNS, "{line}");
+        for columns in 0..COLUMNS {
+            let line = progress.line(columns);
+            assert!(line.chars().count() <= columns, "{columns}: {line}");
+            assert_eq!(line.starts_with("[###"), columns >= FEWEST, "{columns}: {line}");
+        }
+        assert_eq!(progress.line(30), "  17 %  3/6    10 min 0 s left");
         progress.drawn = true;
-        assert!(progress.line().contains("\x1b[33m███"), "{line}");
+        assert!(progress.line(COLUMNS).contains("\x1b[33m███"), "{line}");
     }
 }

@@ -132,7 +132,11 @@ fn figure(row: &Row, peer: Peer, samples: &Samples) -> Option<Figure> {
         }
         Source::Ratio(problem, base) => {
             let pairs = of(problem)?.iter().zip(of(base)?);
-            Some(Figure::of_values(pairs.map(|(sample, base)| sample.value / base.value).collect(), None))
+            // What is divided by nothing is no figure, and JSON has no word for it.
+            let ratios =
+                pairs.map(|(sample, base)| sample.value / base.value).filter(|ratio| ratio.is_finite());
+            let ratios: Vec<f64> = ratios.collect();
+            (!ratios.is_empty()).then(|| Figure::of_values(ratios, None))
         }
     }
 }
@@ -182,5 +186,17 @@ mod tests {
         assert_eq!((two.median, two.min, two.max, two.cpu_ns_per_op), (2.0, 1.8, 3.0, Some(4.0)));
         assert_eq!(figures.get("spawn_many_speed_up", Peer::Smol).unwrap().median, 1.8);
         assert_eq!(figures.rows().count(), 3);
+    }
+
+    #[test]
+    fn what_is_divided_by_nothing_is_no_figure() {
+        let mut samples = Samples::default();
+        samples.good.insert(("spawn_many_work_1w", Peer::Smol), [0.0, 2.0, 0.0].map(sample).to_vec());
+        samples.good.insert(("spawn_many_work_2w", Peer::Smol), [0.0, 3.0, 1.8].map(sample).to_vec());
+        samples.good.insert(("spawn_many_work_1w", Peer::May), vec![sample(0.0)]);
+        samples.good.insert(("spawn_many_work_2w", Peer::May), vec![sample(1.0)]);
+        let figures = Figures::of(&samples);
+        assert_eq!(figures.get("spawn_many_speed_up", Peer::Smol).unwrap().samples, [1.5]);
+        assert_eq!(figures.get("spawn_many_speed_up", Peer::May), None);
     }
 }

@@ -5,6 +5,7 @@ use super::number::{duration, number, percent};
 use super::verdict::{Against, Finding, Goal};
 use super::{Line, Report};
 use crate::peers::Peer;
+use crate::targets::Better;
 use std::fmt::Write;
 
 pub fn markdown(report: &Report) -> String {
@@ -22,12 +23,12 @@ fn head(report: &Report) -> String {
         "Machine: {}, {} cores, {} GiB, Linux {}; {}; {}. Medians of {} interleaved \
          round(s), each measurement in its own process; others took {:.1} % of the machine meanwhile ({} of {} measurements \
          were disturbed; {} were taken again).",
-        machine.cpu,
+        plain(&machine.cpu),
         machine.cores,
         machine.memory_gib,
-        machine.kernel,
-        machine.allocator,
-        machine.versions.join(", "),
+        plain(&machine.kernel),
+        plain(&machine.allocator),
+        plain(&machine.versions.join(", ")),
         report.rounds,
         machine.quiet.foreign_share() * 100.0,
         machine.quiet.disturbed,
@@ -42,10 +43,10 @@ fn head(report: &Report) -> String {
         let _ = writeln!(text, "**{warning}**\n");
     }
     for reason in &report.skipped {
-        let _ = writeln!(text, "Skipped: {reason}.\n");
+        let _ = writeln!(text, "Skipped: {}.\n", plain(reason));
     }
     for reason in &report.failed {
-        let _ = writeln!(text, "Failed: {reason}.\n");
+        let _ = writeln!(text, "Failed: {}.\n", plain(reason));
     }
     text
 }
@@ -79,26 +80,53 @@ fn verdict_table(text: &mut String, report: &Report) {
         let [best, best_ratio] = against(verdict.best);
         let [tokio, tokio_ratio] = against(verdict.tokio);
         let [target, reached, met] = verdict.goal.map_or_else(dashes::<3>, |goal| goal_cells(line, goal));
-        let ours = verdict.ours.map_or("-".into(), |ours| format!("{} {}", number(ours), line.unit));
+        let ours = verdict.ours.map_or("-".into(), |ours| format!("{} {}", number(ours), plain(&line.unit)));
         let floor = finding(verdict.floor_held);
         let _ = writeln!(
             text,
             "| {} | {ours} | {best} | {best_ratio} | {tokio} | {tokio_ratio} | {floor} | {target} | {reached} | {met} |",
-            line.row
+            plain(&line.row)
         );
     }
     let (targets, floors) = (report.targets(), report.floors());
     let _ = writeln!(
         text,
-        "\nRatios are medians of the ratios of measurements that were made together; in brackets where that median is, 19 times of \
-         20. *close*: missed, but the bar is within them.\n\nTargets met: {} of {}, {} close. Rows behind the better of tokio and \
+        "\n{}\n\nRatios are medians of the ratios of measurements that were made together; in brackets where that median is, 19 times of \
+         20 (of five or fewer: the least and the greatest). *close*: missed, but the bar is within them.\n\nTargets met: {} of {}, {} close. Rows behind the better of tokio and \
          smol: {}, {} close.\n",
+        direction(report),
         targets.yes,
         targets.all(),
         targets.close,
         floors.no,
         floors.close,
     );
+}
+
+/// Whether a ratio above one is good or bad.
+fn direction(report: &Report) -> String {
+    let rows = |better| report.rows.iter().filter(move |line| line.better == better);
+    let names: Vec<String> = rows(Better::Higher).map(|line| plain(&line.row)).collect();
+    let which = match rows(Better::Lower).count() {
+        _ if names.is_empty() => "less is better".to_string(),
+        0 => "more is better".to_string(),
+        _ => format!("more is better in {}, less in all others", names.join(", ")),
+    };
+    format!("A ratio is ropewalk divided by the other: {which}.")
+}
+
+/// Text that came from elsewhere, as it is: nothing in it is taken for Markdown's tables or for HTML, and it stays in its line.
+fn plain(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\n' | '\r' | '\t' => safe.push(' '),
+            '|' | '<' | '>' => safe.extend(['\\', letter]),
+            _ if letter.is_control() => safe.push('\u{fffd}'),
+            _ => safe.push(letter),
+        }
+    }
+    safe
 }
 
 fn against(against: Option<Against>) -> [String; 2] {
@@ -116,7 +144,10 @@ fn goal_cells(line: &Line, goal: Goal) -> [String; 3] {
         format!("{} {}", line.better.sign(), with_stretch(line.target.unwrap_or(goal.target), line.stretch));
     let (target, reached) = match goal.against {
         Some(Against { peer, ratio, .. }) => {
-            (format!("{set} = {} x {peer}", with_stretch(goal.target, goal.stretch)), ratio.map(spread))
+            // One measurement says nothing about where the next one would be.
+            let once = line.peers.get(&line.ours).is_some_and(|ours| ours.samples.len() == 1);
+            let reached = |ratio: Ratio| if once { number(ratio.median) } else { spread(ratio) };
+            (format!("{set} = {} x {peer}", with_stretch(goal.target, goal.stretch)), ratio.map(reached))
         }
         None => (set, line.verdict.ours.map(number)),
     };
@@ -155,7 +186,7 @@ fn peer_table(text: &mut String, report: &Report) {
     *text += "\n|---|---|";
     *text += &"---|".repeat(peers.len());
     for line in &report.rows {
-        *text += &format!("\n| {} | {} |", line.row, line.unit);
+        *text += &format!("\n| {} | {} |", plain(&line.row), plain(&line.unit));
         for peer in &peers {
             *text += &format!(" {} |", line.peers.get(peer).map_or("".into(), cell));
         }

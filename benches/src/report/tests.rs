@@ -27,11 +27,46 @@ fn the_report_says_who_is_ahead_and_what_is_met() {
         markdown.contains("| yield_same | 30.0 ns | may 60.0 | 0.50x | tokio-mt 300 | 0.10x | yes |"),
         "{markdown}"
     );
-    assert!(markdown.contains("| <= 35.0 = 0.51 x may | 0.50 (0.50..0.50) | yes |"), "{markdown}");
+    assert!(markdown.contains("| <= 35.0 = 0.51 x may | 0.50 | yes |"), "{markdown}");
     assert!(markdown.contains("Targets met: 1 of 1, 0 close."), "{markdown}");
     assert_eq!(json["rows"][0]["peers"]["may"]["median"], 60.0);
     assert_eq!(json["rows"][0]["verdict"]["goal"]["met"], "yes");
     assert_eq!(json["rows"][0]["better"], "lower");
+    let thrice = Figures::default().with_all("yield_same", Peer::Ropewalk, &[30.0, 33.0, 27.0]).with_all(
+        "yield_same",
+        Peer::May,
+        &[60.0; 3],
+    );
+    assert!(both(&thrice).0.contains(" | 0.50 (0.45..0.55) | yes |"), "a range, where there is one");
+}
+
+#[test]
+fn it_says_whether_a_ratio_above_one_is_good() {
+    let less = || Figures::default().with("yield_same", Peer::Ropewalk, 30.0);
+    let more = |figures: Figures| figures.with("spawn_many_outside", Peer::Ropewalk, 4.9);
+    let said = |figures: Figures, which: &str| {
+        let text = both(&figures).0;
+        let wanted = format!("A ratio is ropewalk divided by the other: {which}.");
+        assert!(text.contains(&wanted), "{wanted}: {text}");
+    };
+    said(less(), "less is better");
+    said(more(Figures::default()), "more is better");
+    said(more(less()), "more is better in spawn_many_outside, less in all others");
+}
+
+#[test]
+fn names_and_reasons_stay_in_their_line_and_cell() {
+    let figures = Figures::default().with("yield_same", Peer::Ropewalk, 30.0);
+    let plain = markdown(&report(&figures));
+    let mut nasty = report(&figures);
+    nasty.rows[0].row = "a|b\n<script>\u{1b}[2J".into();
+    nasty.machine.cpu = "a\u{9b}2J\rb".into();
+    nasty.failed.push("one\ntwo".into());
+    let text = markdown(&nasty);
+    assert!(text.contains("\n| a\\|b \\<script\\>\u{fffd}[2J | 30.0 ns |"), "{text}");
+    assert!(text.contains("Machine: a\u{fffd}2J b,") && text.contains("\nFailed: one two.\n"), "{text}");
+    assert_eq!(text.lines().count(), plain.lines().count() + 2, "{text}");
+    assert!(!text.chars().any(|letter| letter.is_control() && letter != '\n'));
 }
 
 #[test]

@@ -87,6 +87,12 @@ pub(crate) fn run(args: &[String]) -> Result<Verdict, Failure> {
     }
 }
 
+/// How to ask for the help that explains what `args` may be.
+pub(crate) fn help_of(args: &[String]) -> String {
+    let named = args.first().and_then(|name| find(name).ok());
+    named.map_or_else(|| "ropewalk --help".to_owned(), |command| format!("ropewalk {} --help", command.name))
+}
+
 fn find(name: &str) -> Result<&'static Command, Failure> {
     COMMANDS.iter().find(|command| command.name == name).ok_or_else(|| {
         let known: Vec<_> = COMMANDS.iter().map(|command| command.name).chain(["help"]).collect();

@@ -25,7 +25,7 @@ fn main() -> ExitCode {
         Ok(Verdict::Held) => ExitCode::SUCCESS,
         Ok(Verdict::Failed) => ExitCode::from(1),
         Err(Failure::Usage(what)) => {
-            complain(&format!("{what}\nTry `ropewalk --help`."));
+            complain(&format!("{what}\nTry `{}`.", command::help_of(&args)));
             ExitCode::from(2)
         }
         Err(Failure::Trouble(what)) => {

@@ -152,6 +152,8 @@ fn options_are_checked_before_anything_is_built() {
         (&["--peers", "go"], &["\"--peers\"", "--against"]),
         (&["--quick=2"], &["--quick takes no value", "\"2\""]),
         (&["--json"], &["--json needs a value: --json FILE"]),
+        (&["--rounds", "many"], &["--rounds: \"many\" is not accepted; accepted: 1 to 1000"]),
+        (&["--rounds=0"], &["--rounds: \"0\""]),
         (&["--html="], &["--html needs a value: --html FILE"]),
     ] {
         let output = place.ropewalk(args, "away", &[("ROPEWALK_BENCH", &bench)]);

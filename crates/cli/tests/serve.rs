@@ -142,6 +142,20 @@ fn a_recording_is_written_when_it_ends() {
     assert!(said.starts_with("ropewalk: cannot write /no/such/folder/file: "), "{said}");
 }
 
+/// An old recording is there until there is something to put in its place.
+#[test]
+fn who_cannot_listen_leaves_an_old_recording_alone() {
+    let path = std::env::temp_dir().join(format!("ropewalk-serve-old-{}.json", std::process::id()));
+    std::fs::write(&path, "old").unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let refused = output(&["echo", "--listen", &address, "--trace", path.to_str().unwrap()]);
+    assert_eq!(refused.status.code(), Some(1));
+    let left = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(left, "old", "{}", String::from_utf8_lossy(&refused.stderr));
+}
+
 #[test]
 fn what_is_open_goes_on_while_nobody_is_accepted_any_more() {
     let mut server = Server::start(&["--drain", "60"]);
@@ -351,7 +365,7 @@ fn bad_arguments_are_refused_with_what_is_accepted() {
         (&[], &["serve needs to know what", "echo"]),
         (&["gopher"], &["no service \"gopher\"", "echo"]),
         (&["echo", "--port", "1"], &["\"--port\"", "--listen ADDRESS", "--drain SECONDS"]),
-        (&["echo", "echo"], &["\"echo\" is not an option"]),
+        (&["echo", "http"], &["serve offers one service", "\"http\" is a second one"]),
         (&["echo", "--listen", "nowhere"], &["\"nowhere\" is no address", "IP:PORT", "65535"]),
         (&["echo", "--listen"], &["\"\" is no address"]),
         (&["echo", "--drain", "-1"], &["\"-1\" is not a number of seconds", "0 to 3600"]),

@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -11,13 +12,27 @@ use std::thread;
 
 /// Runs a quick tour whose standard output (and, if asked for, standard error) is a terminal: what came there.
 fn at_a_terminal(args: &[&str], environment: &[(&str, &str)], errors_too: bool) -> String {
+    let args: Vec<&str> = [&["--quick"], args].concat();
+    run_at_a_terminal(&args, environment, errors_too, None)
+}
+
+/// The same for any command, at a terminal of so many columns.
+fn run_at_a_terminal(
+    args: &[&str],
+    environment: &[(&str, &str)],
+    errors_too: bool,
+    columns: Option<u16>,
+) -> String {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
     grantpt(&ours).and_then(|()| unlockpt(&ours)).expect("its other end");
     let name = ptsname(&ours, Vec::new()).expect("its name");
     let theirs = OpenOptions::new().read(true).write(true).open(OsStr::from_bytes(name.as_bytes())).unwrap();
+    if let Some(ws_col) = columns {
+        tcsetwinsize(&theirs, Winsize { ws_row: 24, ws_col, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    }
     let errors = if errors_too { Stdio::from(theirs.try_clone().unwrap()) } else { Stdio::null() };
     let mut command = Command::new(env!("CARGO_BIN_EXE_ropewalk"));
-    command.arg("--quick").args(args).env_remove("NO_COLOR").env("TERM", "xterm");
+    command.args(args).env_remove("NO_COLOR").env("TERM", "xterm");
     command.envs(environment.iter().copied()).stdin(Stdio::null()).stdout(theirs).stderr(errors);
     let mut child = command.spawn().expect("the program runs");
     drop(command); // our copies of the terminal's end
@@ -74,4 +89,41 @@ fn the_progress_bar_leaves_nothing_behind() {
     let last_bar = seen.rfind(" %").expect("just seen");
     let erased = seen.rfind(erase).expect("just seen");
     assert!(erased > last_bar && seen[erased..].contains("Time to the next turn"), "{seen:?}");
+}
+
+#[test]
+fn a_bar_is_not_wider_than_the_terminal() {
+    let seen = run_at_a_terminal(&["--quick", "--only", "fair"], &[], true, Some(40));
+    let bars: Vec<&str> = seen.split("\r\x1b[2K").skip(1).filter(|part| part.contains(" % ")).collect();
+    assert!(!bars.is_empty(), "{seen:?}");
+    for bar in bars {
+        let bar = without_colours(bar);
+        let bar = bar.lines().next().unwrap_or_default();
+        assert!(bar.chars().count() < 40, "{bar:?}");
+    }
+}
+
+#[test]
+fn a_dumb_terminal_gets_a_line_for_each_phase_instead_of_a_bar() {
+    let seen = at_a_terminal(&["--only", "fair"], &[("TERM", "dumb")], true);
+    assert!(seen.contains("fair: a flood on two workers") && !seen.contains('\x1b'), "{seen:?}");
+}
+
+#[test]
+fn the_tables_of_a_recording_fit_into_the_terminal() {
+    let runtime = ropewalk::Runtime::builder().worker_threads(1).record(1 << 10).build().unwrap();
+    let named = ropewalk::task::Builder::new().name("a task with a name that is long enough for any table");
+    runtime.block_on(async { named.spawn(ropewalk::yield_now()).await.unwrap() });
+    let path = std::env::temp_dir().join(format!("ropewalk-terminal-{}.json", std::process::id()));
+    std::fs::write(&path, runtime.trace().to_chrome()).unwrap();
+    for (environment, columns) in [(("NO_COLOR", ""), 80), (("NO_COLOR", "1"), 80), (("NO_COLOR", ""), 200)] {
+        let args = ["trace", path.to_str().unwrap()];
+        let seen = without_colours(&run_at_a_terminal(&args, &[environment], false, Some(columns)));
+        assert!(seen.contains("longest polls") && seen.contains("terminal.rs:"), "{seen}");
+        for line in seen.lines() {
+            assert!(line.chars().count() <= columns.into(), "{line}");
+        }
+        assert_eq!(seen.contains("name that is long enough for any table │"), columns == 200, "{seen}");
+    }
+    std::fs::remove_file(&path).unwrap();
 }

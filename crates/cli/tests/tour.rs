@@ -66,11 +66,25 @@ fn figures_are_typed_and_make_sense(stops: &[Value]) {
     assert!(timeline.iter().all(known));
 }
 
+/// Tasks of the tour hold workers on purpose. On a machine that has other things to do they hold them for longer than meant, and the runtime
+/// says so, rightly, in a few lines.
+fn without_reports(text: &str) -> String {
+    let (mut left, mut report) = (String::new(), false);
+    for line in text.lines() {
+        report = line.starts_with("ropewalk: ") && line.contains(" has held worker ")
+            || report && line.starts_with("  ");
+        if !report {
+            left += &format!("{line}\n");
+        }
+    }
+    left
+}
+
 #[test]
 fn piped_output_is_plain_and_fits_into_eighty_columns() {
     let output = ropewalk(&["--quick"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let (text, progress) = (stdout(&output), stderr(&output));
+    let (text, progress) = (stdout(&output), without_reports(&stderr(&output)));
     for line in text.lines().chain(progress.lines()) {
         assert!(line.is_ascii() && !line.contains('\x1b') && !line.contains('\r'), "{line:?}");
         assert!(line.len() <= 80, "{line:?}");
@@ -91,6 +105,7 @@ fn one_stop_alone_and_several_in_the_order_given() {
         stops.iter().map(|stop| stop["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(names(&["tour", "--quick", "--json", "--only", "waiting"]), ["waiting"]);
+    assert_eq!(names(&["--quick", "--json", "--only", "waiting, dump"]), ["waiting", "dump"]);
     assert_eq!(names(&["--only=inside", "--json", "--only", "million", "--quick"]), ["inside", "million"]);
 }
 
@@ -126,7 +141,7 @@ fn help_and_version_go_to_standard_output() {
 
 #[test]
 fn bad_arguments_are_refused_with_what_is_accepted() {
-    let cases: [(&[&str], &[&str]); 9] = [
+    let cases: [(&[&str], &[&str]); 10] = [
         (&["dance"], &["no command \"dance\"", "commands: tour, serve, top, bench, trace, help"]),
         (&["help", "dance"], &["no command \"dance\"", "commands: tour, serve, top, bench, trace, help"]),
         (&["--fast"], &["\"--fast\"", "--quick", "--only NAME", "--list", "--json"]),
@@ -145,10 +160,19 @@ fn bad_arguments_are_refused_with_what_is_accepted() {
                 "million, switches, fair, hogs, waiting, tree, scopes, strands, forks, pool, requests, inside",
             ],
         ),
+        (&["--only", "waiting,"], &["--only needs the name of a stop"]),
         (&["--only="], &["--only needs the name of a stop"]),
         (&["--quick=yes"], &["--quick takes no value", "\"yes\""]),
         (&[""], &["no command \"\""]),
     ];
+    for (args, help) in [
+        (&["--fast"][..], "Try `ropewalk --help`."),
+        (&["dance"], "Try `ropewalk --help`."),
+        (&["serve", "dance"], "Try `ropewalk serve --help`."),
+        (&["trace", "--fast"], "Try `ropewalk trace --help`."),
+    ] {
+        assert!(stderr(&ropewalk(args)).ends_with(&format!("\n{help}\n")), "{args:?}");
+    }
     for (args, parts) in cases {
         let output = ropewalk(args);
         let said = stderr(&output);

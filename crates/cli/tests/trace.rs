@@ -165,9 +165,85 @@ fn what_is_no_recording_is_refused() {
         assert!(said.contains(wanted) && said.contains(name), "{name}: {said}");
         assert!(output.stdout.is_empty());
     }
+    for (name, bytes, wanted) in [
+        (
+            "packed.gz",
+            &[0x1f, 0x8b, 8, 0][..],
+            "not text (it is packed by gzip); accepted is what `Trace::write_chrome`",
+        ),
+        ("binary", &[0x7f, b'E', 0xff, 0], "not text; accepted is what"),
+    ] {
+        let file = File::new(name, "");
+        std::fs::write(&file.0, bytes).unwrap();
+        let output = ropewalk(&[file.name()]);
+        assert_eq!(output.status.code(), Some(1), "{name}");
+        assert!(stderr(&output).contains(wanted), "{name}: {}", stderr(&output));
+    }
     let output = ropewalk(&["/no/such/file"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).starts_with("ropewalk: cannot read /no/such/file: "), "{}", stderr(&output));
+}
+
+/// Names are whatever a program has chosen: they are shown, and do nothing to the terminal or to the table.
+#[test]
+fn names_cannot_move_the_cursor() {
+    let text = recording().replace("\"victim\"", "\"vic\\u001b[2J\\ntim\"");
+    let file = File::new("nasty.json", &text);
+    let output = ropewalk(&[file.name()]);
+    let shown = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(shown.contains("vic\\u{1b}[2J\\ntim") && !shown.contains('\x1b'), "{shown}");
+    let read: Value = serde_json::from_slice(&ropewalk(&[file.name(), "--json"]).stdout).unwrap();
+    assert_eq!(rows(&read, "longest waits for a turn")[0]["name"], "vic\u{1b}[2J\ntim", "as it is");
+
+    let broken = File::new("nasty-broken.json", &text.replace("\"dur\":", "\"duration\":"));
+    let said = stderr(&ropewalk(&[broken.name()]));
+    assert!(said.contains("has no duration") && !said.contains('\x1b'), "{said:?}");
+}
+
+/// A file with these events, and with these entries in `otherData`.
+fn made_up(events: &str, other: &str) -> String {
+    format!("{{\"traceEvents\":[{events}],\"otherData\":{{\"recorder\":\"ropewalk\",\"format\":1{other}}}}}")
+}
+
+#[test]
+fn times_and_counts_beyond_all_bounds_are_refused_or_stay_at_the_most() {
+    let poll = |ts: &str, dur: &str| {
+        format!(
+            r#"{{"ph":"X","tid":2,"cat":"poll","name":"a\u001bb","ts":{ts},"dur":{dur},"args":{{"task":1,"events":{}}}}}"#,
+            u64::MAX
+        )
+    };
+    let cases = [
+        (
+            made_up(&poll("1", "1e300"), ""),
+            "event 0 of the recording (\"a\\u{1b}b\") has a duration that is none",
+        ),
+        (made_up(&poll("1", "-1"), ""), "has a duration that is none (dur)"),
+        (made_up(&poll("-5", "1"), ""), "has a time that is none (ts)"),
+        (made_up(&poll("1e300", "1"), ""), "has a time that is none (ts)"),
+        (made_up(&poll("1e999", "1"), ""), "not JSON: number out of range"),
+        (made_up("", ",\"until_us\":-1"), "`otherData.until_us` is -1.0, which is no time"),
+        (
+            made_up("", ",\"complete_since_us\":1e300"),
+            "`otherData.complete_since_us` is 1e300, which is no time",
+        ),
+    ];
+    for (text, wanted) in cases {
+        let file = File::new("bounds.json", &text);
+        let output = ropewalk(&[file.name()]);
+        assert_eq!(output.status.code(), Some(1), "{wanted}");
+        assert!(stderr(&output).contains(wanted), "{wanted}: {}", stderr(&output));
+    }
+    let track = r#"{"ph":"M","tid":2,"name":"thread_name","args":{"name":"t"}}"#;
+    let most = vec![poll("0", "1e16"); 3].join(",");
+    let other = format!(",\"until_us\":1,\"lost\":{{\"t\":{0},\"u\":{0}}}", u64::MAX);
+    let file = File::new("most.json", &made_up(&format!("{track},{most}"), &other));
+    let output = ropewalk(&[file.name(), "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let overview = &rows(&summary, "the recording")[0];
+    assert_eq!((&overview["io_events"], &overview["lost"]), (&u64::MAX.into(), &u64::MAX.into()));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::markup::{Element, el};
 use super::plot::{frame, label, px, stroke};
 use super::words;
 use crate::problems::group::GROUPS;
-use crate::report::number::{readable, short};
+use crate::report::number::short;
 use crate::report::verdict::Against;
 use crate::report::{Line, Report};
 
@@ -171,9 +171,9 @@ fn describe(leads: &[Lead<'_>]) -> String {
     let mut sorted: Vec<f64> = leads.iter().map(|(_, _, lead)| *lead).collect();
     let middle = crate::meter::median(&mut sorted);
     format!(
-        "{} rows on a logarithmic axis. Ropewalk is as good or ahead in {ahead}, behind in {}. The middle row is {}× ahead.",
+        "{} rows on a logarithmic axis. Ropewalk is as good or ahead in {ahead}, behind in {}. In the middle row it is {}.",
         leads.len(),
         leads.len() - ahead,
-        readable(middle)
+        words::lead_over(middle, "the other")
     )
 }

@@ -119,7 +119,7 @@ const PARAGRAPHS: [&str; 3] = [
      hatched bar is the limit: the same work by hand, without a runtime.",
     "A target was set as a figure beside the figures of peers on one machine. It is met here if the ratio to the same peer, measured \
      in the same run, is reached; the broken line is where that is. Close means that it is missed, but within what may be chance: \
-     the range in which the median of the ratios would be again 19 times of 20.",
+     the range in which the median of the ratios would be again 19 times of 20; of five or fewer, from the least to the greatest.",
 ];
 
 /// All rows in one table.

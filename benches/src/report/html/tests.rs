@@ -165,6 +165,15 @@ fn names_and_reasons_cannot_break_out() {
 }
 
 #[test]
+fn who_is_behind_is_not_said_to_be_ahead() {
+    let behind =
+        Figures::default().with("yield_same", Peer::Ropewalk, 60.0).with("yield_same", Peer::May, 30.0);
+    let page = page(&report(&behind));
+    let said = text(find(&parse(&page), "over-best-desc"));
+    assert!(said.contains("behind in 1. In the middle row it is 2.00× behind the other."), "{said}");
+}
+
+#[test]
 fn a_quick_a_stopped_and_an_empty_run_say_so() {
     let mut quick = report(&figures());
     (quick.quick, quick.planned, quick.made) = (true, 90, 30);

@@ -17,6 +17,9 @@ const OPTIONS: [(&str, Option<&str>); 9] = [
     ("--list", None),
 ];
 
+/// As the program has it, too: who mistypes a number should not wait for it to be built.
+const MOST_ROUNDS: u32 = 1000;
+
 pub(crate) fn help() -> String {
     format!(
         "Measures Ropewalk beside tokio, smol, may, rayon, Go and others on this
@@ -33,7 +36,7 @@ usage: ropewalk bench [--quick] [--only ROW,..] [--against PEER,..]
   --only ROW,..       these rows, problems or folders of problems alone; `all`
                       with --quick: a little of everything there is
   --against PEER,..   beside these peers or families (tokio, smol, threads) only
-  --rounds N          how many rounds (5, with --quick 3)
+  --rounds N          how many rounds, 1 to {MOST_ROUNDS} (5, with --quick 3)
   --json FILE         all values, medians, spreads and verdicts, for programs
   --md FILE           what is printed
   --html FILE         one page with a plot for each row; it needs nothing else
@@ -72,6 +75,13 @@ pub(crate) fn check(args: &[String]) -> Result<(), Failure> {
                 let value = value.or_else(|| args.next().map(String::as_str)).unwrap_or_default();
                 if value.is_empty() {
                     return Err(Failure::Usage(format!("{name} needs a value: {name} {wanted}")));
+                }
+                if name == "--rounds"
+                    && !value.parse().is_ok_and(|rounds| (1..=MOST_ROUNDS).contains(&rounds))
+                {
+                    return Err(Failure::Usage(format!(
+                        "--rounds: {value:?} is not accepted; accepted: 1 to {MOST_ROUNDS}"
+                    )));
                 }
             }
             (None, _) => {

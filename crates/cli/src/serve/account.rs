@@ -4,9 +4,9 @@ use super::options::Options;
 use crate::command::{Failure, Verdict, print};
 use crate::figure::Value;
 use crate::json::Json;
-use crate::show::{Style, counted};
+use crate::show::{Style, clip, columns, counted, redraws};
 use ropewalk_core::prim::real::{AtomicU64, Ordering::*};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -83,7 +83,7 @@ impl Account {
 
     /// Says what is wrong, beside the line.
     pub(super) fn trouble(&self, what: &str) {
-        let erase = if io::stderr().is_terminal() { "\r\x1b[2K" } else { "" };
+        let erase = if redraws(&io::stderr()) { "\r\x1b[2K" } else { "" };
         let _nobody_looks = writeln!(io::stderr(), "{erase}{}: {what}", self.service);
     }
 
@@ -142,13 +142,16 @@ pub(super) struct Line {
 
 impl Line {
     pub(super) fn show(account: &Arc<Account>) -> Self {
-        if !io::stderr().is_terminal() {
+        if !redraws(&io::stderr()) {
             return Self { end: None };
         }
         let (account, (end, ended)) = (account.clone(), channel::<()>());
         let draw = move || {
             while ended.recv_timeout(FRAME) == Err(RecvTimeoutError::Timeout) {
-                let _nobody_looks = write!(io::stderr(), "\r\x1b[2K{}", account.line());
+                // What is longer than the terminal is wide could not be taken off again.
+                let room = columns(&io::stderr()).map_or(usize::MAX, |columns| columns - 1);
+                let line = clip(&account.line(), room);
+                let _nobody_looks = write!(io::stderr(), "\r\x1b[2K{line}");
             }
             let _nobody_looks = write!(io::stderr(), "\r\x1b[2K");
         };

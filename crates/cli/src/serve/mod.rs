@@ -38,15 +38,16 @@ pub(crate) fn run(args: &[String]) -> Result<Verdict, Failure> {
     let serve_console = |address| Console::builder().address(address).serve(&runtime.handle());
     let console = options.console.map(serve_console).transpose();
     let console = console.map_err(|error| Failure::Trouble(error.to_string()))?;
-    let recording = options.trace.as_ref().map(|file| Recording::begin(file)).transpose()?;
-    let served = runtime.block_on(serve(&options, console.as_ref()));
+    let mut recording = None;
+    let served = runtime.block_on(serve(&options, console.as_ref(), &mut recording));
     if let Some(recording) = recording {
         recording.end(&runtime)?;
     }
     served
 }
 
-/// A file for what was recorded. It is made first: whether that works should not be known only when all is over.
+/// A file for what was recorded. It is made as soon as something will come into it: whether that works should not be known only when all is
+/// over.
 struct Recording<'a> {
     name: &'a str,
     file: File,
@@ -69,11 +70,16 @@ fn cannot_write(name: &str, error: &io::Error) -> Failure {
     Failure::Trouble(format!("cannot write {name}: {error}"))
 }
 
-async fn serve(options: &Options, console: Option<&Console>) -> Result<Verdict, Failure> {
+async fn serve<'a>(
+    options: &'a Options,
+    console: Option<&Console>,
+    recording: &mut Option<Recording<'a>>,
+) -> Result<Verdict, Failure> {
     let mut stop = Stop::listen()?;
     let listener =
         TcpListener::bind(options.listen).await.map_err(|error| cannot_listen(options.listen, &error))?;
     let address = listener.local_addr().map_err(|error| Failure::Trouble(error.to_string()))?;
+    *recording = options.trace.as_deref().map(Recording::begin).transpose()?;
     let account = Arc::new(Account::new(options, address));
     account.welcome(console.map(Console::url))?;
     let line = Line::show(&account);

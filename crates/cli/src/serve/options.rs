@@ -104,10 +104,15 @@ impl Options {
                 "--trace" => options.trace = Some(file(value_of())?),
                 "--json" if value.is_none() => options.json = true,
                 "--json" => return Err(Failure::Usage(format!("--json takes no value; {arg:?} was given"))),
-                name if service.is_none() && !name.starts_with('-') => service = Some(find(name)?),
-                _ => {
+                name if name.starts_with('-') => {
                     return Err(Failure::Usage(format!(
                         "{arg:?} is not an option of serve; options: {ACCEPTED}"
+                    )));
+                }
+                name if service.is_none() => service = Some(find(name)?),
+                _ => {
+                    return Err(Failure::Usage(format!(
+                        "serve offers one service; {arg:?} is a second one; options: {ACCEPTED}"
                     )));
                 }
             }

@@ -3,12 +3,14 @@
 //! The one who works only says which phase it is in and how to ask how far it is; the one who waits for it draws. So
 //! drawing costs the work nothing.
 
-use super::{Hue, Style};
-use std::io::{self, IsTerminal, Write};
+use super::{Hue, Style, clip, columns, redraws};
+use std::io::{self, Write};
 use std::sync::Mutex;
 use std::time::Instant;
 
 const WIDTH: usize = 24;
+/// Columns that words need beside a bar.
+const FEWEST_WORDS: usize = 24;
 
 /// How far something is, from 0 to 1.
 type Measure = Box<dyn Fn() -> f64 + Send>;
@@ -33,7 +35,7 @@ impl Progress {
     /// A new phase begins; the measure of the one before is dropped.
     pub(crate) fn phase(&self, label: impl Into<String>, measure: impl Fn() -> f64 + Send + 'static) {
         let label = label.into();
-        if !io::stderr().is_terminal() {
+        if !redraws(&io::stderr()) {
             let _nobody_looks = writeln!(io::stderr(), "{}: {label}", self.stop);
         }
         self.set(Some(Phase { label, from: Instant::now(), measure: Box::new(measure) }));
@@ -66,7 +68,7 @@ pub(crate) struct Bar {
 impl Bar {
     pub(crate) fn new() -> Self {
         let stderr = io::stderr();
-        Self { terminal: stderr.is_terminal(), style: Style::of(&stderr), shown: false }
+        Self { terminal: redraws(&stderr), style: Style::of(&stderr), shown: false }
     }
 
     pub(crate) fn draw(&mut self, progress: &Progress) {
@@ -76,16 +78,23 @@ impl Bar {
         let phase = progress.phase.lock().expect("phases do not panic");
         let Some(Phase { label, from, measure }) = &*phase else { return };
         let done = measure().clamp(0.0, 1.0);
-        let line = format!(
-            "\r\x1b[2K   {} {:>3.0} %  {:4.1} s  {label}",
-            self.bar(done),
-            done * 100.0,
-            from.elapsed().as_secs_f64()
-        );
+        let words = format!("{:>3.0} %  {:4.1} s  {label}", done * 100.0, from.elapsed().as_secs_f64());
         drop(phase);
+        let line = format!("\r\x1b[2K{}", self.line(done, &words, columns(&io::stderr())));
         self.shown = true;
         // A bar that cannot be drawn is no reason to stop.
         let _ = io::stderr().write_all(line.as_bytes());
+    }
+
+    /// It leaves the last column free: a line that is longer than the terminal is wide cannot be taken off again. Where there is no room for
+    /// all, the words are what matters.
+    fn line(&self, done: f64, words: &str, columns: Option<usize>) -> String {
+        let room = columns.map_or(usize::MAX, |columns| columns - 1);
+        let beside = room.saturating_sub(WIDTH + self.style.pick(4, 6));
+        if beside < FEWEST_WORDS {
+            return clip(words, room);
+        }
+        format!("   {} {}", self.bar(done), clip(words, beside))
     }
 
     fn bar(&self, done: f64) -> String {
@@ -112,5 +121,25 @@ impl Bar {
 impl Drop for Bar {
     fn drop(&mut self) {
         self.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bar_fits_into_the_terminal() {
+        let bar = Bar { terminal: true, style: Style::PLAIN, shown: false };
+        let words = " 50 %   1.0 s  three stages, one of them slow once";
+        let half = "[############............]";
+        assert_eq!(bar.line(0.5, words, Some(120)), format!("   {half} {words}"));
+        assert_eq!(bar.line(0.5, words, None), format!("   {half} {words}"));
+        for columns in 1..120 {
+            let line = bar.line(0.5, words, Some(columns));
+            assert!(line.len() < columns, "{columns}: {line}");
+            assert_eq!(line.contains(half), columns >= 55, "{columns}: {line}");
+        }
+        assert_eq!(bar.line(0.5, words, Some(20)), " 50 %   1.0 s  thre");
     }
 }

@@ -1,5 +1,6 @@
 //! Colours, and how a figure is written.
 
+use super::plain;
 use crate::figure::Value;
 use std::io::IsTerminal;
 
@@ -60,7 +61,7 @@ impl Style {
             Value::Bytes(bytes) => scaled(*bytes, 1024.0, &["B", "KiB", "MiB", "GiB"]),
             Value::Ratio(ratio) => format!("{ratio:.3}"),
             Value::Share(share) => format!("{:.1} %", share * 100.0),
-            Value::Text(text) => text.clone(),
+            Value::Text(text) => plain(text),
             Value::Absent => self.pick("–", "-").to_owned(),
         }
     }

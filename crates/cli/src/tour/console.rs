@@ -30,7 +30,7 @@ impl Stop for Shown {
 
     fn about(&self) -> &'static str {
         "A program can serve a page about itself, on loopback: workers, rates, tasks\n\
-         and what they wait for. Try `ropewalk serve echo --console`."
+         and what they wait for. Try `ropewalk serve echo --console 6680`."
     }
 
     fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>> {

@@ -17,19 +17,19 @@ pub(crate) struct Options {
     pub(crate) json: bool,
 }
 
-const ACCEPTED: &str = "--quick, --only NAME, --list, --json, --help";
+const ACCEPTED: &str = "--quick, --only NAME,.., --list, --json, --help";
 
 pub(crate) fn help() -> String {
     let mut text = String::from(
         "The tour: each stop says what it shows, does real work, and ends in figures.
 
-usage: ropewalk [tour] [--quick] [--only NAME]... [--list] [--json]
+usage: ropewalk [tour] [--quick] [--only NAME,..] [--list] [--json]
 
-  --quick       a little of everything, in seconds; figures are then only a hint
-  --only NAME   this stop alone; may be given several times
-  --list        the names of the stops
-  --json        one JSON document on standard output instead of text
-  --help        this text
+  --quick         a little of everything, in seconds; figures are only a hint
+  --only NAME,..  these stops alone, in this order
+  --list          the names of the stops
+  --json          one JSON document on standard output instead of text
+  --help          this text
 
 Stops:
 ",
@@ -56,8 +56,10 @@ impl Options {
                 ("--json", None) => options.json = true,
                 ("--list", None) => options.ask = Ask::List,
                 ("--only", value) => {
-                    let name = value.or_else(|| args.next().map(String::as_str)).unwrap_or_default();
-                    options.stops.push(find(name)?);
+                    let names = value.or_else(|| args.next().map(String::as_str)).unwrap_or_default();
+                    for name in names.split(',') {
+                        options.stops.push(find(name.trim())?);
+                    }
                 }
                 ("--quick" | "--json" | "--list", Some(value)) => {
                     return Err(Failure::Usage(format!("{option} takes no value, {value:?} was given")));

@@ -6,7 +6,7 @@ mod summary;
 
 use crate::command::{Failure, Verdict, print};
 use crate::json::Json;
-use crate::show::{Style, table};
+use crate::show::{Style, columns, fitted};
 use options::Options;
 pub(crate) use options::help;
 use read::Recording;
@@ -15,10 +15,10 @@ use std::io;
 /// `ropewalk trace`.
 pub(crate) fn run(args: &[String]) -> Result<Verdict, Failure> {
     let options = Options::parse(args)?;
-    let text = std::fs::read_to_string(&options.file)
+    let bytes = std::fs::read(&options.file)
         .map_err(|error| Failure::Trouble(format!("cannot read {}: {error}", options.file)))?;
     let recording =
-        Recording::read(&text).map_err(|what| Failure::Trouble(format!("{}: {what}", options.file)))?;
+        Recording::read(&bytes).map_err(|what| Failure::Trouble(format!("{}: {what}", options.file)))?;
     let findings = summary::of(&recording, options.top);
     if options.json {
         let mut entries =
@@ -26,10 +26,10 @@ pub(crate) fn run(args: &[String]) -> Result<Verdict, Failure> {
         entries.extend(findings.json().into_iter().filter(|(key, _)| key == "tables"));
         return print(&format!("{}\n", Json::Map(entries)));
     }
-    let style = Style::of(&io::stdout());
+    let (style, room) = (Style::of(&io::stdout()), columns(&io::stdout()));
     let mut text = String::new();
     for figures in &findings.tables {
-        for line in table(figures, style) {
+        for line in fitted(figures, style, room) {
             text += &format!("{line}\n");
         }
         text += "\n";

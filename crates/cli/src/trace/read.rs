@@ -127,8 +127,11 @@ fn nanos(micros: f64) -> u64 {
 
 impl<'a> Recording<'a> {
     /// Reads it, or says what is wrong and what is accepted.
-    pub(super) fn read(text: &'a str) -> Result<Self, String> {
+    pub(super) fn read(bytes: &'a [u8]) -> Result<Self, String> {
         let accepted = "accepted is what `Trace::write_chrome` or `ropewalk serve --trace FILE` wrote";
+        // Perfetto opens such files, too; here they have to be unpacked first.
+        let packed = if bytes.starts_with(&[0x1f, 0x8b]) { " (it is packed by gzip)" } else { "" };
+        let text = std::str::from_utf8(bytes).map_err(|_| format!("not text{packed}; {accepted}"))?;
         let file: File<'a> = serde_json::from_str(text).map_err(|error| match error.classify() {
             serde_json::error::Category::Data => format!("no recording: {error}; {accepted}"),
             serde_json::error::Category::Eof => format!("it ends in the middle: {error}; {accepted}"),
@@ -149,7 +152,12 @@ impl<'a> Recording<'a> {
             ));
         }
         for (at, line) in events.iter().enumerate() {
-            check(line).map_err(|what| format!("event {at} of the recording ({}) {what}", line.name))?;
+            check(line).map_err(|what| format!("event {at} of the recording ({:?}) {what}", line.name))?;
+        }
+        for (name, time) in [("until_us", other.until_us), ("complete_since_us", other.complete_since_us)] {
+            if !is_time(time) {
+                return Err(format!("`otherData.{name}` is {time:?}, which is no time; {accepted}"));
+            }
         }
         let program = events.iter().find(|line| line.ph == "M" && line.name == "process_name");
         let program = program.and_then(|line| line.args.name.as_deref()).unwrap_or_default().to_owned();
@@ -171,12 +179,19 @@ impl<'a> Recording<'a> {
     }
 }
 
+/// More microseconds than a recording can have: that would be three hundred years.
+const MOST: f64 = 1e16;
+
+fn is_time(micros: f64) -> bool {
+    (0.0..=MOST).contains(&micros)
+}
+
 /// Whether it has what is needed of it.
 fn check(line: &Line<'_>) -> Result<(), &'static str> {
-    let good = |time: f64| time.is_finite() && time >= 0.0;
     match &*line.ph {
-        _ if !good(line.ts) => Err("has a time that is none (ts)"),
-        "X" if !line.dur.is_some_and(good) => Err("has no duration (dur)"),
+        _ if !is_time(line.ts) => Err("has a time that is none (ts)"),
+        "X" if line.dur.is_none() => Err("has no duration (dur)"),
+        "X" if !line.dur.is_some_and(is_time) => Err("has a duration that is none (dur)"),
         "X" if line.cat == "poll" && line.args.task.is_none() => {
             Err("does not say whose poll it is (args.task)")
         }

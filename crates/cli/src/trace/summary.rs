@@ -35,9 +35,14 @@ fn from(recording: &Recording<'_>) -> u64 {
     recording.lines.iter().map(Line::at).min().unwrap_or(recording.until)
 }
 
+/// A file may say anything: what is too much stays at the most.
+fn total(values: impl Iterator<Item = u64>) -> u64 {
+    values.fold(0, u64::saturating_add)
+}
+
 /// A sum over those slices or instants.
 fn sum(recording: &Recording<'_>, of: impl Fn(&Line<'_>) -> Option<u64>) -> Value {
-    Value::Count(recording.lines.iter().filter_map(of).sum())
+    Value::Count(total(recording.lines.iter().filter_map(of)))
 }
 
 fn overview(recording: &Recording<'_>) -> Table {
@@ -68,10 +73,10 @@ fn overview(recording: &Recording<'_>) -> Table {
         Value::Count(polls(recording).count() as u64),
         Value::Count(recording.lines.iter().filter(|line| line.ph == "s").count() as u64),
         Value::Count(instants("steal").count() as u64),
-        Value::Count(instants("steal").filter_map(|line| line.args.count).sum()),
+        Value::Count(total(instants("steal").filter_map(|line| line.args.count))),
         sum(recording, |line| line.args.events),
         sum(recording, |line| line.args.timers),
-        Value::Count(recording.lost.values().sum()),
+        Value::Count(total(recording.lost.values().copied())),
     ]);
     table
 }
@@ -102,12 +107,12 @@ fn workers(recording: &Recording<'_>) -> Table {
         table.row([
             Value::text(name),
             time(seen),
-            share(slices("poll").map(Line::took).sum()),
-            share(slices("park").map(Line::took).sum()),
-            share(slices("park").filter(|line| line.args.driver == Some(true)).map(Line::took).sum()),
+            share(total(slices("poll").map(Line::took))),
+            share(total(slices("park").map(Line::took))),
+            share(total(slices("park").filter(|line| line.args.driver == Some(true)).map(Line::took))),
             Value::Count(slices("poll").count() as u64),
             Value::Count(lines().filter(|line| line.cat == "steal").count() as u64),
-            Value::Count(slices("io").filter_map(|line| line.args.events).sum()),
+            Value::Count(total(slices("io").filter_map(|line| line.args.events))),
             recording.lost.get(name).map_or(Value::Absent, |lost| Value::Count(*lost)),
         ]);
     }
@@ -220,7 +225,7 @@ struct Tally {
 impl Tally {
     fn add(&mut self, took: u64) {
         self.count += 1;
-        self.total += took;
+        self.total = self.total.saturating_add(took);
         self.longest = self.longest.max(took);
     }
 
