@@ -155,7 +155,7 @@ impl TaskRef {
     /// `header` points to memory in which a task lives or was vacated ([`Header::vacate`]).
     pub unsafe fn find(header: NonNull<Header>) -> Option<Self> {
         // SAFETY: the state word is always an atomic there. The rest may be written to meanwhile: there is no reference to it.
-        let state = unsafe { &*(&raw const (*header.as_ptr()).state) };
+        let state = unsafe { &(*header.as_ptr()).state };
         state.try_ref().then(|| Self(header))
     }
 
