@@ -254,6 +254,7 @@ await check('lists that change keep the focus, and pools that end go', async () 
 await check('what was not answered is asked again', async () => {
   await until('the second question', () => questions > 1);
   same(await forgotten.locator('#live-text').textContent(), 'no answer', 'it says so');
+  demand(await forgotten.locator('#trouble').isVisible(), 'with why');
   await forgotten.context().close();
 });
 

@@ -28,6 +28,7 @@ const tree = new Tree(find('tree'), (row) => details.show(row));
 
 let isPaused = false;
 let hasEnded = false;
+let isLost = false;
 let asking = null;
 let timer = null;
 let answeredAt = performance.now();
@@ -44,7 +45,7 @@ async function refresh() {
   asking?.abort();
   const own = (asking = new AbortController());
   const begun = performance.now();
-  const late = setTimeout(() => showLive('stale', 'no answer yet'), Math.max(PATIENCE, 2 * interval.value));
+  const late = setTimeout(() => { if (!isLost) showLive('stale', 'no answer yet'); }, Math.max(PATIENCE, 2 * interval.value));
   try {
     show(await askState(limit.value, wanted(), AbortSignal.any([own.signal, AbortSignal.timeout(LONGEST)])));
   } catch (error) {
@@ -65,6 +66,7 @@ function schedule(after) {
 
 function show(state) {
   answeredAt = performance.now();
+  isLost = false;
   trouble.hidden = find('token-form').hidden = true;
   // While it is paused one may search, and the rest stays as it is.
   if (!isPaused) {
@@ -107,6 +109,7 @@ function showTasks({ tasks, capabilities }) {
 }
 
 function fail(error) {
+  isLost = true;
   const isToken = error instanceof Refused && error.status === 401;
   find('token-form').hidden = !isToken;
   trouble.hidden = isToken;
