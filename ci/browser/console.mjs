@@ -27,9 +27,11 @@ async function updates(count) {
 /** From now on a page is told something else than what the program says. */
 async function tell(page, change) {
   await page.route('**/api/state*', async (route) => {
-    const state = await (await route.fetch()).json();
-    change(state);
-    await route.fulfill({ json: state });
+    try {
+      const state = await (await route.fetch()).json();
+      change(state);
+      await route.fulfill({ json: state });
+    } catch { /* the page or the program is gone */ }
   });
 }
 
