@@ -24,6 +24,22 @@ async function updates(count) {
   for (let seen = 0; seen < count; seen += 1) await page.waitForResponse((answer) => answer.url().includes('/api/state'));
 }
 
+/** From now on a page is told something else than what the program says. */
+async function tell(page, change) {
+  await page.route('**/api/state*', async (route) => {
+    try {
+      const state = await (await route.fetch()).json();
+      change(state);
+      await route.fulfill({ json: state });
+    } catch { /* the page or the program is gone */ }
+  });
+}
+
+/** Nobody answers this page any more, from now on until the end of all checks. */
+const forgotten = await open(browser, program.url);
+let questions = 0;
+await forgotten.route('**/api/state*', () => { questions += 1; });
+
 await check('the page is by the program, and tells who it is', async () => {
   same(await text('#program'), 'console', 'program');
   demand(Number(await text('#pid')) > 0, 'there is a pid');
@@ -59,6 +75,20 @@ await check('nothing moves while it lives', async () => {
   await updates(4);
   const moved = await page.evaluate(() => globalThis.moved);
   demand(moved < 0.005, `moved by ${moved}`);
+});
+
+await check('nothing is read out while figures change', async () => {
+  await page.evaluate(() => {
+    globalThis.said = [];
+    const watch = new MutationObserver((changes) => changes.forEach(({ target }) => globalThis.said.push(target.textContent)));
+    for (const part of document.querySelectorAll('[role=status], [role=alert], [aria-live]')) watch.observe(part, { childList: true, characterData: true, subtree: true });
+  });
+  const before = await text('#found');
+  await until('the number of tasks changes', async () => (await text('#found')) !== before);
+  same(await page.evaluate(() => globalThis.said), [], 'read out');
+  await search.fill('lighthouse');
+  await until('what was found is read out', async () => (await page.evaluate(() => globalThis.said)).some((said) => /^1 of \d+ match$/.test(said)));
+  await search.fill('');
 });
 
 await check('a pause is one', async () => {
@@ -175,6 +205,61 @@ await check('names are text, whatever they are', async () => {
   same(made, [1, 'a <img src=x onerror=alert(1)> b'], 'only the mark is an element');
 });
 
+await check('rates go by the time that passed, whatever clocks say, and begin anew with the program', async () => {
+  const rates = await page.evaluate(async () => {
+    const { History } = await import('/history.js');
+    const [history, rates] = [new History(), []];
+    const look = (uptime_ms, polls, at_ms, names = ['main']) => {
+      const pools = names.map((name) => ({ name, injected: 0, alive: 1, workers: [{ state: 'busy', queued: 0, polls }] }));
+      history.add({ pid: 1, uptime_ms, at_ms, pools, blocking: { finished: polls }, io: { polls, events: 0 } });
+      rates.push([history.pool('main').rates.polls, history.figures.rates.finished, history.pool('main').samples.length]);
+    };
+    look(1000, 100, 1e12);
+    look(2000, 300, 1e12 - 3.6e6); // an hour back
+    look(4000, 1300, 1e12 + 3.6e6); // and forth
+    look(500, 50, 1e12); // started again, with the same number
+    look(1500, 60, 1e12);
+    look(2500, 70, 1e12, ['other']); // the pool is gone
+    look(3500, 80, 1e12);
+    return rates.map((one) => one.map((rate) => rate ?? null));
+  });
+  same(rates, [[null, null, 1], [200, 200, 2], [500, 500, 3], [null, null, 1], [10, 10, 2], [null, 10, 0], [null, 10, 1]], 'rates and samples');
+});
+
+await check('a program that is started again after its end is seen', async () => {
+  const other = await open(browser, program.url);
+  await tell(other, (state) => { state.ended = true; });
+  await until('it has ended', async () => (await other.locator('#live-text').textContent()).startsWith('ended'));
+  await other.unroute('**/api/state*');
+  await until('it lives', async () => (await other.locator('#live-text').textContent()) === 'live');
+  await other.context().close();
+});
+
+await check('lists that change keep the focus, and pools that end go', async () => {
+  const other = await open(browser, program.url);
+  let told = 0;
+  await until('there is a longest poll', () => other.locator('.longest button').count());
+  await tell(other, (state) => {
+    told += 1;
+    for (const poll of state.pools[0].longest_polls) poll.ns += told;
+    state.pools.length = 1;
+  });
+  const first = other.locator('.longest button').first();
+  await first.focus();
+  const name = await first.textContent();
+  await until('the list has changed three times', () => told > 3);
+  same(await other.evaluate(() => document.activeElement.textContent), name, 'the focus');
+  same(await other.locator('.pool').count(), 1, 'pools');
+  await other.context().close();
+});
+
+await check('what was not answered is asked again', async () => {
+  await until('the second question', () => questions > 1);
+  same(await forgotten.locator('#live-text').textContent(), 'no answer', 'it says so');
+  demand(await forgotten.locator('#trouble').isVisible(), 'with why');
+  await forgotten.context().close();
+});
+
 const looks = { light: {}, dark: { colorScheme: 'dark' }, phone: { viewport: { width: 360, height: 740 }, deviceScaleFactor: 2 }, wide: { viewport: { width: 2400, height: 1300 } }, tablet: { viewport: { width: 800, height: 1100 }, colorScheme: 'dark' } };
 const backgrounds = new Map();
 for (const [name, options] of Object.entries(looks)) {
@@ -214,6 +299,13 @@ await check('when the program ends that is said', async () => {
   same(await program.stop(), 0, 'status');
   await until('it is seen', async () => (await text('#live')) === 'no answer');
   demand((await text('#trouble')).includes('does not answer'), await text('#trouble'));
+  const [alert, age] = [await text('#trouble-text'), await text('#trouble-age')];
+  await page.evaluate(() => {
+    globalThis.alarms = 0;
+    new MutationObserver(() => { globalThis.alarms += 1; }).observe(document.querySelector('[role=alert]'), { childList: true, characterData: true, subtree: true });
+  });
+  await until('its age changes', async () => (await text('#trouble-age')) !== age);
+  same([await page.evaluate(() => globalThis.alarms), await text('#trouble-text')], [0, alert], 'it is read out once');
 });
 
 await browser.close();

@@ -17,10 +17,13 @@
 //! | request | answer |
 //! |---|---|
 //! | `GET /` | the page |
-//! | `GET /api/state?tasks=500&q=text` | what the page shows, as JSON; so many tasks at most, and of these those in which the text is found |
+//! | `GET /api/state?tasks=500&q=text` | what the page shows, as JSON; of the tasks in which the text is found, so many at most, and those that they stem from |
 //! | `GET /api/dump.txt`, `/api/dump.json` | a [dump](crate::dump) |
 //! | `GET /api/trace?seconds=2` | records for so long, and answers a [trace](crate::trace) for Perfetto |
 //! | `GET /metrics` | the text that Prometheus scrapes |
+//!
+//! Of answers that take long two are under way at a time, and there are 32 connections; for one more, the one goes that has asked for nothing for
+//! the longest time.
 //!
 //! The page asks every second. An answer walks all tasks, which takes about a tenth of a second for a million of them, on the console's thread;
 //! the workers pay for [histograms](crate::Builder::histograms), which are on as long as there is a console.
@@ -33,7 +36,7 @@ mod state;
 
 use crate::runtime::Handle;
 use crate::sync::CancellationToken;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::thread::JoinHandle;
 use std::{fmt, io};
 
@@ -44,7 +47,7 @@ const SHORTEST_TOKEN: usize = 16;
 #[derive(Debug)]
 pub struct Console {
     address: SocketAddr,
-    token: Option<String>,
+    token: Option<Token>,
     stop: CancellationToken,
     thread: Option<JoinHandle<()>>,
 }
@@ -54,7 +57,17 @@ pub struct Console {
 #[must_use = "nothing is served before `serve`"]
 pub struct ConsoleBuilder {
     address: SocketAddr,
-    token: Option<String>,
+    token: Option<Token>,
+}
+
+/// What only those know who may ask; logs do not.
+#[derive(Clone)]
+struct Token(String);
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("...")
+    }
 }
 
 /// Why there is no console.
@@ -108,10 +121,16 @@ impl Console {
         self.address
     }
 
-    /// What to open in a browser, with the token if there is one.
+    /// What to open in a browser on this machine, with the token if there is one.
     pub fn url(&self) -> String {
-        let token = self.token.as_ref().map(|token| format!("?token={token}")).unwrap_or_default();
-        format!("http://{}/{token}", self.address)
+        let mut address = self.address;
+        match address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+            IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+            _ => {}
+        }
+        let token = self.token.as_ref().map(|Token(token)| format!("?token={token}")).unwrap_or_default();
+        format!("http://{address}/{token}")
     }
 }
 
@@ -133,7 +152,7 @@ impl ConsoleBuilder {
 
     /// Every request must have this token: as `?token=...`, or as `Authorization: Bearer ...`. At least 16 letters, digits, `-` or `_`.
     pub fn token(mut self, token: impl Into<String>) -> Self {
-        self.token = Some(token.into());
+        self.token = Some(Token(token.into()));
         self
     }
 
@@ -145,13 +164,14 @@ impl ConsoleBuilder {
         let Self { address, token } = self;
         match &token {
             None if !address.ip().is_loopback() => return Err(ConsoleError::NeedsToken(address)),
-            Some(token) if !admission::is_good_token(token, SHORTEST_TOKEN) => {
+            Some(Token(token)) if !admission::is_good_token(token, SHORTEST_TOKEN) => {
                 return Err(ConsoleError::BadToken);
             }
             _ => {}
         }
         let stop = CancellationToken::new();
-        let served = server::start(runtime.clone(), address, token.clone(), stop.clone())?;
+        let secret = token.clone().map(|Token(token)| token);
+        let served = server::start(runtime.clone(), address, secret, stop.clone())?;
         Ok(Console { address: served.address, token, stop, thread: Some(served.thread) })
     }
 }

@@ -58,6 +58,8 @@ mod human;
 mod json;
 #[cfg(unix)]
 pub(crate) mod on_signal;
+#[cfg(all(unix, feature = "console"))]
+mod search;
 mod text;
 #[cfg(all(feature = "backtraces", target_os = "linux"))]
 pub(crate) mod traces;
@@ -74,7 +76,7 @@ use crate::inspect::TaskInfo;
 use crate::runtime::Shared;
 use crate::sched::owners::Owner;
 use crate::task::TaskId;
-use collect::{Found, Listed};
+use collect::{Found, Listed, Pick};
 use ropewalk_core::blocked::Reason;
 use std::collections::HashMap;
 use std::panic::Location;
@@ -255,8 +257,17 @@ impl Dump {
         let (at, from) = (SystemTime::now(), Instant::now());
         let until = from.checked_add(options.time_limit);
         let answers_until = from.checked_add(options.time_limit / 3);
-        let found = Found::walk(shared, options, until);
+        let found = Found::walk(shared, options, until, Pick::Some);
         let backtraces = traces::of(shared, &found.listed, options.backtraces, (answers_until, until));
+        Self::put_together(found, backtraces, (at, from))
+    }
+
+    /// Of what was found, with where each one is.
+    fn put_together(
+        found: Found,
+        backtraces: impl IntoIterator<Item = Backtrace>,
+        (at, from): (SystemTime, Instant),
+    ) -> Self {
         let Found { pools, listed, alike, unlisted, cut_short, .. } = found;
         let dumped = |(Listed { info, alike, .. }, backtrace)| DumpedTask {
             info,

@@ -1,5 +1,8 @@
 //! The console, asked over real sockets as a browser does.
 
+#[path = "console/crowd.rs"]
+mod crowd;
+
 use ropewalk::console::{Console, ConsoleError};
 use ropewalk::{Runtime, Wait, task};
 use serde_json::Value;
@@ -64,7 +67,14 @@ fn the_page_and_its_parts() {
         assert_eq!(answer.status, 200, "{path}");
         assert!(answer.header("content-type").unwrap().starts_with(kind), "{path}: {}", answer.head);
         assert_eq!(answer.header("cache-control"), Some("no-store"));
-        assert!(answer.header("content-security-policy").unwrap().starts_with("default-src 'self'"));
+        let policy = answer.header("content-security-policy").unwrap();
+        for part in ["default-src 'self'", "base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'"]
+        {
+            assert!(policy.contains(part), "{policy}");
+        }
+        assert!(!policy.contains("unsafe"), "{policy}");
+        assert_eq!(answer.header("cross-origin-resource-policy"), Some("same-origin"));
+        assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
         assert!(!answer.body.contains("http://") || path != "/", "nothing comes from outside");
     }
     assert_eq!(console.url(), format!("http://{}/", console.address()));
@@ -217,7 +227,6 @@ fn a_token_is_asked_for() {
     }
     let console = builder().token("0123456789abcdef").serve(&runtime.handle()).unwrap();
     let at = SocketAddr::new([127, 0, 0, 1].into(), console.address().port());
-    assert!(console.url().ends_with("/?token=0123456789abcdef"));
     assert_eq!(ask_with(at, "GET", "/api/state", "127.0.0.1", "").status, 401);
     assert_eq!(ask_with(at, "GET", "/", "127.0.0.1", "").status, 401);
     // What the page loads has nothing of the program in it, and is named there without the token.
@@ -225,6 +234,9 @@ fn a_token_is_asked_for() {
     assert_eq!(ask_with(at, "GET", "/app.js", "evil.example", "").status, 403);
     assert_eq!(ask_with(at, "GET", "/?token=0123456789abcdeg", "127.0.0.1", "").status, 401);
     assert_eq!(ask_with(at, "GET", "/?token=0123456789abcdef", "127.0.0.1", "").status, 200);
+    let told = format!("{console:?} {:?}", builder().token("0123456789abcdef"));
+    assert!(!told.contains("0123456789abcdef") && told.contains("token"), "logs do not know it: {told}");
+    assert_eq!(console.url(), format!("http://127.0.0.1:{}/?token=0123456789abcdef", at.port()));
     let bearer = "Authorization: Bearer 0123456789abcdef\r\n";
     assert_eq!(ask_with(at, "GET", "/api/state", "127.0.0.1", bearer).status, 200);
 }

@@ -9,7 +9,8 @@ const REMEMBERED: usize = 512;
 impl State {
     /// Fills in what happens in a second, by an answer before this one. `false`: that was of another program, or of another time.
     pub(super) fn compare(&mut self, before: &Self) -> bool {
-        let seconds = (self.at - before.at) / 1e9;
+        // Not by a clock on the wall, which may be set.
+        let seconds = (self.uptime - before.uptime) / 1e9;
         if self.pid != before.pid || self.uptime < before.uptime {
             return false;
         }
@@ -107,18 +108,19 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn at(at_ms: u64, polls: u64, task: Option<(u64, u64, f64)>) -> State {
+    fn at(uptime_ms: u64, polls: u64, task: Option<(u64, u64, f64)>) -> State {
+        let at_ms = 1_000_000_000 - 2 * uptime_ms; // somebody sets the clock back all the time
         let list: Vec<_> = task
             .map(|(polls, busy_ns, age_ms)| json!({"id": 1, "polls": polls, "busy_ns": busy_ns, "age_ms": age_ms}))
             .into_iter()
             .collect();
-        let all = json!({"version": 1, "pid": 1, "at_ms": at_ms, "uptime_ms": at_ms, "tasks": {"list": list},
+        let all = json!({"version": 1, "pid": 1, "at_ms": at_ms, "uptime_ms": uptime_ms, "tasks": {"list": list},
             "pools": [{"name": "main", "workers": [{"polls": polls, "steals": 0, "parks": 0}]}]});
         State::read(all.to_string().as_bytes()).unwrap()
     }
 
     #[test]
-    fn rates_are_differences_by_the_programs_clock() {
+    fn rates_are_differences_by_the_time_that_passed() {
         let before = at(1000, 100, Some((10, 1_000_000, 500.0)));
         let mut now = at(1500, 600, Some((20, 251_000_000, 1000.0)));
         assert!(now.compare(&before));

@@ -1,5 +1,7 @@
 //! Figures that fit into narrow columns, aligned to the right.
 
+use ratatui_core::text::Span;
+
 /// Nothing is known.
 pub(super) const UNKNOWN: &str = "–";
 
@@ -56,7 +58,7 @@ pub(super) fn place(spawned_at: &str, width: usize) -> String {
         _ => spawned_at.to_owned(),
     };
     let mut rest = line.as_str();
-    while rest.chars().count() > width {
+    while columns(rest) > width {
         match rest.split_once('/') {
             Some((_, shorter)) => rest = shorter,
             None => return end(rest, width),
@@ -65,26 +67,44 @@ pub(super) fn place(spawned_at: &str, width: usize) -> String {
     rest.to_owned()
 }
 
+/// How many columns of the screen a text takes: of some letters each takes two, of others none.
+pub(super) fn columns(text: &str) -> usize {
+    Span::raw(text).width()
+}
+
+/// As many of these letters as fit.
+fn fitting(letters: impl Iterator<Item = char>, width: usize) -> usize {
+    let ends = letters.scan(0, |used, letter| {
+        *used += columns(letter.encode_utf8(&mut [0; 4]));
+        Some(*used)
+    });
+    ends.take_while(|end| *end <= width).count()
+}
+
+/// The longest beginning of a text that fits, and the rest.
+pub(super) fn split(text: &str, width: usize) -> (&str, &str) {
+    let count = fitting(text.chars(), width);
+    text.split_at(text.char_indices().nth(count).map_or(text.len(), |(at, _)| at))
+}
+
+/// The longest end of a text that fits.
+pub(super) fn tail(text: &str, width: usize) -> &str {
+    let skipped = text.chars().count() - fitting(text.chars().rev(), width);
+    text.char_indices().nth(skipped).map_or("", |(at, _)| &text[at..])
+}
+
 /// The beginning of a text, with a mark where something is missing.
 pub(super) fn cut(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
+    match width {
+        _ if columns(text) <= width => text.to_owned(),
+        0 => String::new(),
+        _ => format!("{}…", split(text, width - 1).0),
     }
-    let mut kept: String = text.chars().take(width.saturating_sub(1)).collect();
-    if width > 0 {
-        kept.push('…');
-    }
-    kept
 }
 
 /// The end of a text, as well.
 fn end(text: &str, width: usize) -> String {
-    let skipped = (text.chars().count() + 1).saturating_sub(width);
-    let mark = if width > 0 { "…" } else { "" };
-    text.chars().skip(skipped).fold(mark.to_owned(), |mut kept, letter| {
-        kept.push(letter);
-        kept
-    })
+    if width == 0 { String::new() } else { format!("…{}", tail(text, width - 1)) }
 }
 
 /// Without addresses, which tell nobody anything in a table: `a mutex at 0x7f12, held by ..` as `a mutex, held by ..`.
@@ -134,6 +154,13 @@ mod tests {
             ["crates/cli/src/serve/mod.rs:107", "serve/mod.rs:107", "mod.rs:107", "mod.rs:107", "…:107"]
         );
         assert_eq!([cut("holder", 6), cut("holder", 5), cut("holder", 0)], ["holder", "hold…", ""]);
+    }
+
+    #[test]
+    fn letters_may_be_wide_or_take_no_place() {
+        assert_eq!(["木木木", "e\u{301}e\u{301}", "ab"].map(columns), [6, 2, 2]);
+        assert_eq!([cut("木木木", 6), cut("木木木", 5), cut("木木木", 4)], ["木木木", "木木…", "木…"]);
+        assert_eq!((split("木木木", 3), tail("a木木", 3), tail("ab", 9)), (("木", "木木"), "木", "ab"));
     }
 
     #[test]

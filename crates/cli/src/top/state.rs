@@ -21,8 +21,7 @@ pub(super) struct State {
     pub(super) pid: u64,
     /// The runtime has shut down; the rest is what it was last.
     pub(super) ended: bool,
-    /// By the program's clock.
-    pub(super) at: f64,
+    /// Since its console began.
     pub(super) uptime: f64,
     pub(super) observed: bool,
     pub(super) alive: u64,
@@ -45,6 +44,8 @@ pub(super) struct State {
     /// What was searched for, and how many have it.
     pub(super) search: String,
     pub(super) matching: u64,
+    /// There was no time to look at all.
+    pub(super) cut_short: bool,
     pub(super) tasks: Vec<Task>,
     /// Of all workers, in a second; once there was an answer before.
     pub(super) polls: Option<f64>,
@@ -144,7 +145,6 @@ impl State {
             program: text_of(&all, "program"),
             pid: count(&all, "pid"),
             ended: all["ended"].as_bool().unwrap_or(false),
-            at: millis(&all, "at_ms").unwrap_or(0.0),
             uptime: millis(&all, "uptime_ms").unwrap_or(0.0),
             observed: all["capabilities"]["observed"].as_bool().unwrap_or(false),
             alive: sum("alive"),
@@ -169,6 +169,7 @@ impl State {
             tasks_alive: count(tasks, "alive"),
             search: String::new(),
             matching: count(tasks, "matching"),
+            cut_short: tasks["cut_short"].as_bool().unwrap_or(false),
             tasks: list(&tasks["list"]).iter().map(Task::read).collect(),
             polls: None,
         })
@@ -295,9 +296,11 @@ fn text_of(value: &Value, name: &str) -> String {
     value[name].as_str().map(clean).unwrap_or_default()
 }
 
-/// Names are what others chose: what would move the cursor is shown, not done.
+/// Names are what others chose: what would move the cursor, or turn the line around, is shown, not done.
 pub(super) fn clean(text: &str) -> String {
-    let one = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    let turns = |c: char| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let one =
+        |c: char| if c.is_control() || turns(c) { c.escape_default().to_string() } else { c.to_string() };
     text.chars().map(one).collect()
 }
 

@@ -116,3 +116,26 @@ fn names_cannot_draw() {
     let screen = seat.until("it", |screen| screen.contents().contains("gone") && screen.alternate_screen());
     assert!(screen.contains("\\u{1b}[2J") && screen.contains("waterworks"), "{screen}");
 }
+
+/// Of some letters each takes two columns, of others none.
+#[test]
+fn wide_letters_have_their_room() {
+    let mock = Mock::start();
+    let name = "港口的工人".repeat(12);
+    mock.change(|state| {
+        state["program"] = "自来水厂服务器".into();
+        state["tasks"]["list"][2]["name"] = name.as_str().into();
+        state["tasks"]["list"][0]["name"] = "e\u{301}cluse\u{202e}".into();
+    });
+    let seat = look(&mock, USUAL);
+    let screen = seat.until_shows(&["自来水厂服务器  pid 4711", "e\u{301}cluse\\u{202e}", "港口", "25%"]);
+    assert!(line(&screen, "港口").contains('…'), "something is missing: {screen}");
+    seat.press("\r");
+    seat.until("the whole name", |screen| {
+        screen.contents().split_whitespace().collect::<String>().contains(&name)
+    });
+    seat.press(
+        "\x1b/港港港港港港港港港港港港港港港港港港港港港港港港港港港港港港港港港港港港港港港港港港港港港末",
+    );
+    seat.until_shows(&["港港末"]);
+}

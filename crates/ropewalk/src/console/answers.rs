@@ -4,17 +4,18 @@ use super::admission::{admit, decoded, query};
 use super::{page, state};
 use crate::__json::Json;
 use crate::runtime::Handle;
-use crate::sync::Mutex;
+use crate::sync::{Mutex, Semaphore};
 use crate::{DumpOptions, spawn_blocking};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const POLICY: &str =
-    "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'";
+    "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 /// So many tasks are listed unless it is said otherwise, and at most.
@@ -22,6 +23,9 @@ const TASKS: usize = 500;
 const MOST_TASKS: usize = 10_000;
 /// How long a walk over all tasks may take.
 const WALK: Duration = Duration::from_secs(1);
+/// At a time; others wait. One that is under way goes on when its client is gone, so clients alone would not be a limit.
+const LOOKS: usize = 2;
+const DUMPS: usize = 2;
 /// How many seconds are recorded unless it is said otherwise, and what is accepted.
 const SECONDS: f64 = 2.0;
 const ACCEPTED_SECONDS: std::ops::RangeInclusive<f64> = 0.1..=30.0;
@@ -34,6 +38,9 @@ pub(super) struct Answers {
     begun: Instant,
     /// One records at a time.
     recorder: Mutex<()>,
+    looks: Arc<Semaphore>,
+    /// Dumps and traces: they take longer, and looks do not wait for them.
+    dumps: Arc<Semaphore>,
 }
 
 struct Answer {
@@ -57,7 +64,8 @@ impl Answers {
     /// Histograms are sampled from now on, until it is dropped.
     pub(super) fn new(shown: Handle, token: Option<String>) -> Self {
         shown.shared.viewer_comes();
-        Self { shown, token, begun: Instant::now(), recorder: Mutex::new(()) }
+        let [looks, dumps] = [LOOKS, DUMPS].map(|most| Arc::new(Semaphore::new(most)));
+        Self { shown, token, begun: Instant::now(), recorder: Mutex::new(()), looks, dumps }
     }
 
     pub(super) async fn to(&self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
@@ -75,6 +83,7 @@ impl Answers {
         say(CACHE_CONTROL, "no-store");
         say(CONTENT_SECURITY_POLICY, POLICY);
         say(HeaderName::from_static("x-content-type-options"), "nosniff");
+        say(HeaderName::from_static("cross-origin-resource-policy"), "same-origin");
         say(HeaderName::from_static("referrer-policy"), "no-referrer"); // it may have the token
         if status == StatusCode::METHOD_NOT_ALLOWED {
             say(ALLOW, "GET, HEAD");
@@ -93,8 +102,8 @@ impl Answers {
                 Answer::ok("text/plain; version=0.0.4; charset=utf-8", shown.metrics().to_prometheus())
             }
             "/api/state" => self.state(request).await,
-            "/api/dump.txt" => elsewhere(TEXT, move || shown.dump().to_string()).await,
-            "/api/dump.json" => elsewhere(JSON, move || shown.dump().to_json()).await,
+            "/api/dump.txt" => elsewhere(&self.dumps, TEXT, move || shown.dump().to_string()).await,
+            "/api/dump.json" => elsewhere(&self.dumps, JSON, move || shown.dump().to_json()).await,
             "/api/trace" => self.trace(request).await,
             path => {
                 if let Some((kind, text)) = page::file(path) {
@@ -123,7 +132,7 @@ impl Answers {
         let recording = Recording::begin(&self.shown);
         crate::time::sleep(Duration::from_secs_f64(seconds)).await;
         let shown = self.shown.clone();
-        let answer = elsewhere(JSON, move || shown.trace().to_chrome()).await;
+        let answer = elsewhere(&self.dumps, JSON, move || shown.trace().to_chrome()).await;
         drop(recording);
         answer
     }
@@ -138,9 +147,10 @@ impl Answers {
             }
         };
         let wanted = query(request, "q").map(decoded).unwrap_or_default();
-        let (shown, uptime) = (self.shown.clone(), self.begun.elapsed());
+        let (shown, begun) = (self.shown.clone(), self.begun);
         let walk = DumpOptions::new().max_tasks(MOST_TASKS).backtraces(0).time_limit(WALK);
-        elsewhere(JSON, move || state::json(&shown, uptime, &walk, tasks, &wanted).to_string()).await
+        let look = move || state::json(&shown, begun, &walk, tasks, &wanted).to_string();
+        elsewhere(&self.looks, JSON, look).await
     }
 }
 
@@ -168,9 +178,19 @@ impl Drop for Recording<'_> {
     }
 }
 
-/// What takes long does not keep the others waiting.
-async fn elsewhere(kind: &'static str, find: impl FnOnce() -> String + Send + 'static) -> Answer {
-    match spawn_blocking(find).await {
+/// What takes long does not keep the others waiting; it has one of the `places` until it is over, whoever waits for it.
+async fn elsewhere(
+    places: &Arc<Semaphore>,
+    kind: &'static str,
+    find: impl FnOnce() -> String + Send + 'static,
+) -> Answer {
+    let place = places.clone().acquire_owned().await;
+    let found = spawn_blocking(move || {
+        let text = find();
+        drop(place);
+        text
+    });
+    match found.await {
         Ok(text) => Answer::ok(kind, text),
         Err(error) => Answer::error(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
     }

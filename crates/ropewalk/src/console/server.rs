@@ -6,16 +6,17 @@ use crate::compat::hyper::Timer;
 use crate::net::{TcpListener, TcpStream};
 use crate::runtime::{Handle, Runtime, complain};
 use crate::sync::CancellationToken;
-use crate::{TaskGroup, select};
+use crate::{AbortHandle, TaskGroup, select};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use std::net::SocketAddr;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{io, thread};
 
-/// Connections at a time; others wait to be accepted.
+/// Connections at a time. For one more, the one goes that has asked for nothing for the longest time: so who does not read answers, or
+/// does not ask, keeps nobody out.
 const CONNECTIONS: usize = 32;
 /// A request must be there after that, or its connection is closed.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -60,16 +61,25 @@ pub(super) fn start(
 }
 
 async fn accept(listener: &TcpListener, answers: &Arc<Answers>, stop: &CancellationToken) {
-    let mut connections = TaskGroup::new();
+    let (mut connections, mut seats) = (TaskGroup::new(), Vec::new());
+    let mut is_said = false;
     loop {
-        let is_full = connections.len() >= CONNECTIONS;
         select! {
             () = stop.cancelled() => break,
             Some(_ended) = connections.join_next() => {}
-            accepted = listener.accept(), if !is_full => match accepted {
-                Ok((stream, _)) => drop(connections.spawn(connection(stream, answers.clone()))),
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    is_said = false;
+                    make_room(&mut connections, &mut seats).await;
+                    let asked = Asked::now();
+                    let task = connections.spawn(connection(stream, answers.clone(), asked.clone()));
+                    seats.push(Seat { task, asked });
+                }
                 Err(error) => {
-                    complain(format_args!("the console accepts nobody for {} ms: {error}", PAUSE.as_millis()));
+                    if !std::mem::replace(&mut is_said, true) {
+                        let pause = PAUSE.as_millis();
+                        complain(format_args!("the console accepts nobody, and tries again every {pause} ms: {error}"));
+                    }
                     crate::time::sleep(PAUSE).await;
                 }
             },
@@ -79,9 +89,42 @@ async fn accept(listener: &TcpListener, answers: &Arc<Answers>, stop: &Cancellat
     connections.join_all().await;
 }
 
+/// A connection, and when it was last asked something.
+struct Seat {
+    task: AbortHandle,
+    asked: Asked,
+}
+
+#[derive(Clone)]
+struct Asked(Arc<Mutex<Instant>>);
+
+impl Asked {
+    fn now() -> Self {
+        Self(Arc::new(Mutex::new(Instant::now())))
+    }
+
+    fn again(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    fn last(&self) -> Instant {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn make_room(connections: &mut TaskGroup<()>, seats: &mut Vec<Seat>) {
+    seats.retain(|seat| !seat.task.is_finished());
+    while seats.len() >= CONNECTIONS {
+        let quietest = (0..seats.len()).min_by_key(|at| seats[*at].asked.last()).expect("there are some");
+        seats.swap_remove(quietest).task.cancel();
+    }
+    while connections.len() >= CONNECTIONS && connections.join_next().await.is_some() {}
+}
+
 /// Answers until the client is done. What it does wrong is its own business.
-async fn connection(stream: TcpStream, answers: Arc<Answers>) {
+async fn connection(stream: TcpStream, answers: Arc<Answers>, asked: Asked) {
     let service = service_fn(|request| {
+        asked.again();
         let answers = answers.clone();
         async move { answers.to(request).await }
     });

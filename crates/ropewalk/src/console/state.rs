@@ -1,24 +1,27 @@
 //! What the page shows, as JSON. `version` changes when a field goes or means something else; fields may be added without that.
 
 use crate::__json::Json;
-use crate::dump::DumpedTask;
+use crate::dump::{Dump, DumpedTask};
+use crate::inspect::TaskInfo;
 use crate::runtime::Handle;
+use crate::task::TaskId;
 use crate::{DumpOptions, Histogram, Metrics, PoolMetrics, WorkerMetrics, WorkerState};
 use std::collections::HashSet;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const VERSION: u64 = 1;
 
 /// For what, and for how long.
 type Waits = Option<(String, Duration)>;
 
-/// Of the runtime `shown`: figures, and as many as `most` of the tasks in which `wanted` is found.
-pub(super) fn json(shown: &Handle, uptime: Duration, walk: &DumpOptions, most: usize, wanted: &str) -> Json {
+/// Of the runtime `shown`: figures, and as many as `most` of the tasks in which `wanted` is found. Rates go by `uptime_ms`, which is that of
+/// the figures and does not jump as the clock on the wall may.
+pub(super) fn json(shown: &Handle, begun: Instant, walk: &DumpOptions, most: usize, wanted: &str) -> Json {
     let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let program = std::env::args_os().next().map(std::path::PathBuf::from);
     let program =
         program.as_deref().and_then(|path| path.file_name()).map(|name| name.to_string_lossy().into_owned());
-    let metrics = shown.metrics();
+    let (metrics, uptime) = (shown.metrics(), begun.elapsed());
     let capabilities = [
         ("backtraces", Json::Bool(cfg!(all(feature = "backtraces", target_os = "linux")))),
         ("observed", Json::Bool(shown.config().observe)),
@@ -167,12 +170,28 @@ fn worker(worker: &WorkerMetrics) -> Json {
 
 /// Those in which `wanted` is found, with those that they stem from.
 fn tasks(shown: &Handle, walk: &DumpOptions, most: usize, wanted: &str) -> Json {
-    let (dump, wanted) = (shown.dump_with(walk), wanted.to_lowercase());
-    let alive = dump.pools.iter().map(|pool| pool.tasks()).sum();
-    let (all, waits) = (wanted.is_empty(), dump.waits());
-    let found: Vec<_> = dump.tasks.iter().filter(|task| all || is_in(task, &wanted, waits(task))).collect();
-    let matching = if all { alive } else { found.len() as u64 };
-    let mut ids: HashSet<_> = found.iter().take(most).map(|task| task.info.id).collect();
+    let (some, wanted) = (shown.dump_with(walk), wanted.to_lowercase());
+    let alive = some.pools.iter().map(|pool| pool.tasks()).sum();
+    let is_whole = !some.cut_short && some.tasks.len() as u64 >= alive;
+    // Whose number is searched for is listed, however many there are that have it in their text.
+    let exact = wanted.parse().ok().map(TaskId::new);
+    let (dump, counted) = match wanted.is_empty() {
+        true => (some, Some(alive)),
+        false if is_whole => (some, None),
+        // Some of those that are alike are missing there: all are looked at.
+        false => {
+            let is_wanted = |info: &TaskInfo| is_in(info, &wanted, Dump::waits_alone(info));
+            let (dump, matching) = Dump::search(&shown.shared, walk, &is_wanted, exact);
+            (dump, Some(matching))
+        }
+    };
+    let waits = dump.waits();
+    let text = |task: &DumpedTask| waits(task).map(|(text, _)| text);
+    let is_found = |task: &&DumpedTask| wanted.is_empty() || is_in(&task.info, &wanted, text(task));
+    let found: Vec<_> = dump.tasks.iter().filter(is_found).map(|task| task.info.id).collect();
+    let matching = counted.unwrap_or(found.len() as u64);
+    let mut ids: HashSet<_> = found.iter().copied().take(most).collect();
+    ids.extend(found.iter().filter(|id| Some(**id) == exact));
     // In the order of the tree parents come first: going back, each is known before its own parent is looked at.
     for task in dump.tasks.iter().rev() {
         if ids.contains(&task.info.id) {
@@ -185,20 +204,20 @@ fn tasks(shown: &Handle, walk: &DumpOptions, most: usize, wanted: &str) -> Json 
     Json::map([
         ("alive", Json::Whole(alive)),
         ("matching", Json::Whole(matching)),
+        ("cut_short", Json::Bool(dump.cut_short)),
         ("listed", Json::Whole(list.len() as u64)),
         ("list", Json::List(list)),
     ])
 }
 
 /// Whether a text, in lower case, is found in anything that is shown of it.
-fn is_in(task: &DumpedTask, wanted: &str, waits: Waits) -> bool {
-    let info = &task.info;
+fn is_in(info: &TaskInfo, wanted: &str, waits_for: Option<String>) -> bool {
     let shown = [info.kind, info.state, &info.pool, info.name.as_deref().unwrap_or_default()];
     let has = |text: &str| text.to_lowercase().contains(wanted);
     shown.into_iter().any(has)
         || has(&info.id.to_string())
         || has(&info.spawned_at.to_string())
-        || waits.is_some_and(|(text, _)| has(&text))
+        || waits_for.is_some_and(|text| has(&text))
 }
 
 fn one(task: &DumpedTask, waits: Waits) -> Json {

@@ -9,7 +9,7 @@ use crate::sched::station::Status;
 use crate::task::TaskId;
 use ropewalk_core::blocked::Reason;
 use ropewalk_core::task::TaskRef;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::Location;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,6 +32,21 @@ pub(super) struct Found {
     most_alike: u64,
     seen: u64,
     until: Option<Instant>,
+    /// How many there were of those that are looked for.
+    pub(super) matching: u64,
+}
+
+/// Which ones are listed.
+#[derive(Clone, Copy)]
+pub(super) enum Pick<'a> {
+    /// Some of each kind.
+    Some,
+    /// Those of which it is true.
+    #[cfg_attr(not(all(unix, feature = "console")), allow(dead_code))]
+    If(&'a dyn Fn(&TaskInfo) -> bool),
+    /// These.
+    #[cfg_attr(not(all(unix, feature = "console")), allow(dead_code))]
+    These(&'a HashSet<TaskId>),
 }
 
 /// A task that is shown in full.
@@ -53,9 +68,33 @@ struct Kind {
     spawned_at: *const Location<'static>,
 }
 
+/// A task as the walk meets it.
+struct Seen {
+    task: TaskRef,
+    state: &'static str,
+    blocked: Option<Blocked>,
+    now: Duration,
+}
+
+impl Seen {
+    fn info(&self, pool: &str) -> TaskInfo {
+        let mut info = TaskInfo::of(&self.task, pool, self.now);
+        info.state = self.state;
+        if let Some(observed) = &mut info.observed {
+            observed.blocked = self.blocked;
+        }
+        info
+    }
+}
+
 impl Found {
     /// Everything that is alive, until the time is over.
-    pub(super) fn walk(shared: &Shared, options: &DumpOptions, until: Option<Instant>) -> Self {
+    pub(super) fn walk(
+        shared: &Shared,
+        options: &DumpOptions,
+        until: Option<Instant>,
+        pick: Pick<'_>,
+    ) -> Self {
         let mut found = Self {
             pools: Vec::new(),
             listed: Vec::new(),
@@ -68,15 +107,16 @@ impl Found {
             most_alike: (options.max_tasks as u64).div_ceil(10),
             seen: 0,
             until,
+            matching: 0,
         };
         for pool in shared.pools() {
-            found.walk_pool(&pool);
+            found.walk_pool(&pool, pick);
         }
-        found.walk_jobs(shared);
+        found.walk_jobs(shared, pick);
         found
     }
 
-    fn walk_pool(&mut self, pool: &Arc<Pool>) {
+    fn walk_pool(&mut self, pool: &Arc<Pool>, pick: Pick<'_>) {
         let now = pool.config.clock.now();
         let manned = pool.stations().filter(|station| station.status() != Status::Vacant);
         self.begin(&pool.name, manned.count());
@@ -88,21 +128,21 @@ impl Found {
                     "running" if !runs(&task) => "queued",
                     state => state,
                 };
-                self.see(task, state, now);
+                self.see(task, state, now, pick);
             }
             !self.is_over()
         });
         self.end();
     }
 
-    fn walk_jobs(&mut self, shared: &Shared) {
+    fn walk_jobs(&mut self, shared: &Shared, pick: Pick<'_>) {
         let (now, threads) = (shared.config.clock.now(), shared.blocking.metrics().threads);
         let jobs = shared.blocking.jobs();
         if threads > 0 || !jobs.is_empty() {
             self.begin("blocking", threads);
             for job in jobs {
                 let state = job.state_name();
-                self.see(job, state, now);
+                self.see(job, state, now, pick);
             }
             self.end();
         }
@@ -127,7 +167,7 @@ impl Found {
         self.cut_short
     }
 
-    fn see(&mut self, task: TaskRef, state: &'static str, now: Duration) {
+    fn see(&mut self, task: TaskRef, state: &'static str, now: Duration, pick: Pick<'_>) {
         let at = self.pools.len() - 1;
         let pool = &mut self.pools[at];
         let count = match state {
@@ -142,29 +182,51 @@ impl Found {
         if let Some(blocked) = blocked {
             self.reasons[blocked.reason as usize] += 1;
         }
+        let seen = Seen { task, state, blocked, now };
+        match pick {
+            Pick::Some => self.list_some(seen),
+            Pick::If(is_wanted) => {
+                let info = seen.info(&self.pools[at].name);
+                if is_wanted(&info) {
+                    self.list(seen.task, info);
+                }
+            }
+            Pick::These(ids) if ids.contains(&seen.task.id()) => {
+                let info = seen.info(&self.pools[at].name);
+                self.list(seen.task, info);
+            }
+            Pick::These(_) => {}
+        }
+    }
+
+    /// One that is looked for.
+    fn list(&mut self, task: TaskRef, info: TaskInfo) {
+        self.matching += 1;
+        if self.listed.len() < self.most {
+            self.listed.push(Listed { task, info, alike: 0 });
+        }
+    }
+
+    fn list_some(&mut self, seen: Seen) {
         let kind = Kind {
-            pool: at,
-            kind: host::noun(&task),
-            state,
-            reason: blocked.map(|blocked| blocked.reason),
-            parent: host::parent(&task),
-            spawned_at: task.spawned_at(),
+            pool: self.pools.len() - 1,
+            kind: host::noun(&seen.task),
+            state: seen.state,
+            reason: seen.blocked.map(|blocked| blocked.reason),
+            parent: host::parent(&seen.task),
+            spawned_at: seen.task.spawned_at(),
         };
-        let Some(index) = self.index_of(kind, &task) else {
+        let Some(index) = self.index_of(kind, &seen.task) else {
             self.unlisted += 1;
             return;
         };
         let alike = &mut self.alike[index];
         alike.count += 1;
-        alike.longest = alike.longest.max(blocked.map(|blocked| blocked.since));
+        alike.longest = alike.longest.max(seen.blocked.map(|blocked| blocked.since));
         if alike.listed < self.most_alike && self.listed.len() < self.most {
             alike.listed += 1;
-            let mut info = TaskInfo::of(&task, &alike.pool, now);
-            info.state = state;
-            if let Some(observed) = &mut info.observed {
-                observed.blocked = blocked;
-            }
-            self.listed.push(Listed { task, info, alike: index });
+            let info = seen.info(&alike.pool);
+            self.listed.push(Listed { task: seen.task, info, alike: index });
         }
     }
 

@@ -1,8 +1,10 @@
 //! A dump as people read it: pools first, then the tree. Of those that are alike, and in the same place, three are shown.
 
 use super::human::{Number, Time};
-use super::{Alike, Backtrace, Dump, DumpedPool, DumpedTask, Frame};
+use super::{Alike, Backtrace, Dump, DumpedPool, DumpedTask, Frame, LockHolder};
 use crate::inspect::Blocked;
+#[cfg(all(unix, feature = "console"))]
+use crate::inspect::TaskInfo;
 use crate::task::TaskId;
 use ropewalk_core::blocked::Reason;
 use std::collections::HashMap;
@@ -58,8 +60,15 @@ impl Dump {
         let tree = Tree::of(self);
         move |task| {
             let blocked = task.info.observed.as_ref()?.blocked?;
-            Some((tree.what(&blocked, task), blocked.since))
+            Some((tree.what(&blocked, task.held_by.as_ref()), blocked.since))
         }
+    }
+
+    /// As [`Dump::waits`], while nobody else is known.
+    #[cfg(all(unix, feature = "console"))]
+    pub(crate) fn waits_alone(info: &TaskInfo) -> Option<String> {
+        let blocked = info.observed.as_ref()?.blocked?;
+        Some(Tree { tasks: &[], alike: &[], names: HashMap::new() }.what(&blocked, None))
     }
 
     /// What the reader should know of what is not there.
@@ -94,7 +103,8 @@ impl Dump {
 
 /// The tree, with what is known of those in it by their ids.
 struct Tree<'a> {
-    dump: &'a Dump,
+    tasks: &'a [DumpedTask],
+    alike: &'a [Alike],
     names: HashMap<TaskId, &'a str>,
 }
 
@@ -111,12 +121,12 @@ type Sort<'a> = (usize, Option<&'a [Frame]>);
 impl<'a> Tree<'a> {
     fn of(dump: &'a Dump) -> Self {
         let names = dump.tasks.iter().filter_map(|task| Some((task.info.id, task.info.name.as_deref()?)));
-        Self { dump, names: names.collect() }
+        Self { tasks: &dump.tasks, alike: &dump.alike, names: names.collect() }
     }
 
     fn write(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let tasks = &self.dump.tasks;
-        let (mut levels, mut told) = (vec![Level::default()], vec![false; self.dump.alike.len()]);
+        let tasks = self.tasks;
+        let (mut levels, mut told) = (vec![Level::default()], vec![false; self.alike.len()]);
         for (at, task) in tasks.iter().enumerate() {
             while levels.len() > task.depth + 1 {
                 self.close(f, levels.pop(), &mut told, levels.len())?;
@@ -143,7 +153,7 @@ impl<'a> Tree<'a> {
         depth: usize,
     ) -> fmt::Result {
         for ((alike, frames), count, shown) in level.into_iter().flat_map(|level| level.sorts) {
-            let Some(of) = self.dump.alike.get(alike) else { continue };
+            let Some(of) = self.alike.get(alike) else { continue };
             let beyond = if std::mem::replace(&mut told[alike], true) {
                 0
             } else {
@@ -165,7 +175,7 @@ impl<'a> Tree<'a> {
         let state = if info.state == "ending" { "over, but for its children" } else { info.state };
         write!(line, " in {}: {state}", info.pool)?;
         if let Some(blocked) = blocked {
-            write!(line, " {} for {}", Time(blocked.since), self.what(&blocked, task))?;
+            write!(line, " {} for {}", Time(blocked.since), self.what(&blocked, task.held_by.as_ref()))?;
         }
         if task.depth == 0
             && let Some(parent) = info.parent
@@ -196,7 +206,7 @@ impl<'a> Tree<'a> {
     }
 
     /// What it waits for, as it reads after "for".
-    fn what(&self, blocked: &Blocked, task: &DumpedTask) -> String {
+    fn what(&self, blocked: &Blocked, held_by: Option<&LockHolder>) -> String {
         let (reason, what) = (blocked.reason, blocked.what);
         let mut text = match reason {
             Reason::Join | Reason::Blocking => {
@@ -208,7 +218,7 @@ impl<'a> Tree<'a> {
             Reason::Other if what == 0 => reason.to_string(),
             _ => format!("{reason} at {what:#x}"),
         };
-        if let Some(holder) = &task.held_by {
+        if let Some(holder) = held_by {
             text += ", held by ";
             text += &match (holder.id, &holder.name) {
                 (Some(id), name) => match name {

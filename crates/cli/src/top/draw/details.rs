@@ -2,7 +2,7 @@
 
 use super::{BAD, DIM, PLAIN, put, row, rule, tasks};
 use crate::show::{counted, grouped};
-use crate::top::figures::{or_unknown, share, short, time};
+use crate::top::figures::{columns, or_unknown, share, short, split, time};
 use crate::top::state::{State, Task};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -96,26 +96,28 @@ fn ancestors(task: &Task, state: &State) -> String {
     if names.is_empty() { "nobody: it has no parent".to_owned() } else { names.join(" < ") }
 }
 
-/// Lines of at most so many characters, broken between words where it can be.
+/// Lines of at most so many columns, broken between words where it can be.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
-        let mut word: Vec<char> = word.chars().collect();
+        let mut word = word;
         loop {
             let last = lines.last_mut().expect("there is one");
-            let used = last.chars().count();
+            let used = columns(last);
             let space = usize::from(used > 0);
-            if used + space + word.len() <= width {
+            if used + space + columns(word) <= width {
                 last.extend(std::iter::repeat_n(' ', space));
-                last.extend(&word);
+                last.push_str(word);
                 break;
             }
-            if used > 0 {
-                lines.push(String::new());
-            } else {
-                last.extend(word.drain(..width));
-                lines.push(String::new());
+            if used == 0 {
+                // A letter that is wider than a line has one for itself.
+                let first = word.chars().next().map_or(0, char::len_utf8);
+                let (part, rest) = word.split_at(split(word, width).0.len().max(first));
+                last.push_str(part);
+                word = rest;
             }
+            lines.push(String::new());
         }
     }
     lines
@@ -130,5 +132,7 @@ mod tests {
         assert_eq!(wrapped("a mutex, held by it", 8), ["a mutex,", "held by", "it"]);
         assert_eq!(wrapped("abcdefgh ij", 3), ["abc", "def", "gh", "ij"]);
         assert_eq!(wrapped("", 3), [""]);
+        assert_eq!(wrapped("木木木 木", 4), ["木木", "木", "木"]);
+        assert_eq!(wrapped("木a", 1), ["木", "a"], "it ends");
     }
 }

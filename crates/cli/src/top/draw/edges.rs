@@ -2,7 +2,7 @@
 
 use super::{BAD, BOLD, DIM, GOOD, Link, PLAIN, Picture, ROPE, put};
 use crate::show::{counted, grouped};
-use crate::top::figures::{cut, time};
+use crate::top::figures::{columns, cut, tail, time};
 use crate::top::view::View;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -11,10 +11,10 @@ use ratatui_core::style::Style;
 pub(super) fn header(buffer: &mut Buffer, area: Rect, picture: &Picture<'_>) {
     let state = picture.state;
     let (status, style) = status(picture);
-    let end = area.right().saturating_sub(status.chars().count() as u16 + 1);
+    let end = area.right().saturating_sub(columns(status) as u16 + 1);
     put(buffer, area, end, area.width, status, style);
     // On a narrow screen the address goes first: who looks knows it.
-    let from = end.saturating_sub(picture.address.chars().count() as u16 + 2);
+    let from = end.saturating_sub(columns(picture.address) as u16 + 2);
     let parts = [
         (cut(&state.program, 24), ROPE.bold()),
         (format!("pid {}", state.pid), PLAIN),
@@ -24,7 +24,7 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, picture: &Picture<'_>) {
     ];
     let mut x = area.x + 1;
     for (text, style) in parts {
-        let length = text.chars().count() as u16;
+        let length = columns(&text) as u16;
         if x + length < end {
             x = put(buffer, area, x, length, &text, style) + 2;
         }
@@ -49,9 +49,7 @@ pub(super) fn footer(buffer: &mut Buffer, area: Rect, picture: &Picture<'_>) -> 
     if view.typing {
         let x = put(buffer, area, area.x + 1, area.width, "/", BOLD);
         let room = usize::from(area.right().saturating_sub(x + 1));
-        let length = view.search.chars().count();
-        let shown: String = view.search.chars().skip(length.saturating_sub(room)).collect();
-        return Some(put(buffer, area, x, area.width, &shown, PLAIN).min(area.right() - 1));
+        return Some(put(buffer, area, x, area.width, tail(&view.search, room), PLAIN).min(area.right() - 1));
     }
     if let Some(message) = picture.message {
         put(buffer, area, area.x + 1, area.width, message, BOLD);

@@ -10,6 +10,7 @@ mod times;
 mod workers;
 
 use super::change::History;
+use super::figures::columns;
 use super::state::State;
 use super::view::View;
 use plan::Plan;
@@ -109,7 +110,7 @@ fn put(buffer: &mut Buffer, area: Rect, x: u16, width: u16, text: &str, style: S
 
 /// Writes a figure so that it ends with its column.
 fn put_right(buffer: &mut Buffer, area: Rect, x: u16, width: u16, text: &str, style: Style) {
-    let length = text.chars().count() as u16;
+    let length = columns(text) as u16;
     put(buffer, area, x + width.saturating_sub(length), width, text, style);
 }
 
@@ -117,7 +118,7 @@ fn put_right(buffer: &mut Buffer, area: Rect, x: u16, width: u16, text: &str, st
 fn rule(buffer: &mut Buffer, area: Rect, title: &str, end: &str) {
     put(buffer, area, area.x, area.width, &"─".repeat(usize::from(area.width)), DIM);
     let x = put(buffer, area, area.x + 2, area.width, &format!(" {title} "), SKY);
-    let length = end.chars().count() as u16 + 2;
+    let length = columns(end) as u16 + 2;
     if !end.is_empty() && x + length + 2 < area.right() {
         put(buffer, area, area.right() - length - 2, length, &format!(" {end} "), DIM);
     }

@@ -2,7 +2,7 @@
 
 use super::{BOLD, DIM, GOOD, PLAIN, ROPE, put, put_right, row, rule};
 use crate::show::grouped;
-use crate::top::figures::{cut, narrow, or_unknown, place, share, short, time, without_addresses};
+use crate::top::figures::{columns, cut, narrow, or_unknown, place, share, short, time, without_addresses};
 use crate::top::rows::{Column, Row};
 use crate::top::state::{State, Task};
 use crate::top::view::View;
@@ -40,7 +40,8 @@ fn title(state: &State, view: &View, shown: usize) -> String {
         false => {
             // What is being typed is not answered yet.
             let found = if state.search == view.search { state.matching } else { shown as u64 };
-            format!("tasks: {} of {} with {:?}", grouped(found), grouped(alive), view.search)
+            let least = if state.cut_short { "at least " } else { "" };
+            format!("tasks: {least}{} of {} with {:?}", grouped(found), grouped(alive), view.search)
         }
     };
     if view.tree {
@@ -199,7 +200,7 @@ impl Cells {
 
 /// Its branch, and its name or the end of the place where it was spawned.
 fn name(row: &Row<'_>, width: usize) -> String {
-    let room = width.saturating_sub(row.branch.chars().count());
+    let room = width.saturating_sub(columns(&row.branch));
     let text = match &row.task.name {
         Some(name) => cut(name, room),
         None => place(&row.task.spawned_at, room),

@@ -2,7 +2,7 @@
 
 use super::{DIM, GOOD, PLAIN, ROPE, SKY, put, put_right, row, rule};
 use crate::show::{counted, grouped};
-use crate::top::figures::{or_unknown, short};
+use crate::top::figures::{columns, or_unknown, short};
 use crate::top::state::{Rates, Worker};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -15,7 +15,7 @@ const BAR: u16 = 16;
 pub(super) fn draw(buffer: &mut Buffer, area: Rect, workers: &[Worker], several_pools: bool) {
     let most = workers.iter().filter_map(|worker| worker.rates).map(|rates| rates.polls).fold(0.0, f64::max);
     let label =
-        if several_pools { 3 + workers.iter().map(|w| w.pool.chars().count()).max().unwrap_or(0) } else { 2 };
+        if several_pools { 3 + workers.iter().map(|w| columns(&w.pool)).max().unwrap_or(0) } else { 2 };
     let label = (label as u16 + 1).clamp(7, 20);
     match area.height {
         0 => {}

@@ -13,8 +13,11 @@ import { Tree } from './tree.js';
 
 /** After so long without a key, what was typed is searched for. */
 const PAUSE_IN_TYPING = 150;
-/** Without an answer for so long, what is shown is old. */
+/** Without an answer for so long, what is shown is old; and for so long, there will be none. */
 const PATIENCE = 3000;
+const LONGEST = 20_000;
+/** When the runtime has ended: another program may begin at this address. */
+const AFTER_THE_END = 5000;
 
 const [search, limit, interval, pause, trouble] = ['search', 'limit', 'interval', 'pause', 'trouble'].map(find);
 const history = new History();
@@ -25,11 +28,14 @@ const tree = new Tree(find('tree'), (row) => details.show(row));
 
 let isPaused = false;
 let hasEnded = false;
+let isLost = false;
 let asking = null;
 let timer = null;
 let answeredAt = performance.now();
 /** The task to go to once it is listed. */
 let awaited = null;
+/** The search of which the result was read out. */
+let said = '';
 
 const wanted = () => search.value.trim();
 
@@ -39,9 +45,9 @@ async function refresh() {
   asking?.abort();
   const own = (asking = new AbortController());
   const begun = performance.now();
-  const late = setTimeout(() => showLive('stale', 'no answer yet'), Math.max(PATIENCE, 2 * interval.value));
+  const late = setTimeout(() => { if (!isLost) showLive('stale', 'no answer yet'); }, Math.max(PATIENCE, 2 * interval.value));
   try {
-    show(await askState(limit.value, wanted(), own.signal));
+    show(await askState(limit.value, wanted(), AbortSignal.any([own.signal, AbortSignal.timeout(LONGEST)])));
   } catch (error) {
     if (own.signal.aborted) return;
     fail(error);
@@ -55,11 +61,12 @@ async function refresh() {
 
 function schedule(after) {
   clearTimeout(timer);
-  if (!isPaused && !hasEnded) timer = setTimeout(refresh, after);
+  if (!isPaused) timer = setTimeout(refresh, hasEnded ? Math.max(after, AFTER_THE_END) : after);
 }
 
 function show(state) {
   answeredAt = performance.now();
+  isLost = false;
   trouble.hidden = find('token-form').hidden = true;
   // While it is paused one may search, and the rest stays as it is.
   if (!isPaused) {
@@ -87,7 +94,13 @@ function showHeader(state) {
 function showTasks({ tasks, capabilities }) {
   tree.update(tasks.list, wanted());
   const listed = `${count(tasks.listed)} listed`;
-  setText(find('found'), wanted() ? `${count(tasks.matching)} of ${count(tasks.alive)} match` : tasks.listed < tasks.alive ? `${listed} of ${count(tasks.alive)}` : listed);
+  // Beyond what there was time for nobody looked.
+  const matching = `${tasks.cut_short ? 'at least ' : ''}${count(tasks.matching)}`;
+  const found = wanted() ? `${matching} of ${count(tasks.alive)} match` : tasks.listed < tasks.alive ? `${listed} of ${count(tasks.alive)}` : listed;
+  setText(find('found'), found);
+  // Read out is what a search has found, not how figures change.
+  if (said !== wanted()) setText(find('found-said'), found);
+  said = wanted();
   find('hint').hidden = capabilities.observed || tasks.list.every((task) => task.age_ms != null);
   if (awaited !== null) {
     tree.reveal(awaited);
@@ -96,12 +109,15 @@ function showTasks({ tasks, capabilities }) {
 }
 
 function fail(error) {
+  isLost = true;
   const isToken = error instanceof Refused && error.status === 401;
   find('token-form').hidden = !isToken;
   trouble.hidden = isToken;
   const seconds = span(performance.now() - answeredAt);
-  if (error instanceof Refused) setText(trouble, `The console refuses: ${error.message}`);
-  else setText(trouble, `The program does not answer: it has ended, or was stopped. What is shown is ${seconds} old; the page goes on asking.`);
+  // It is read out when it changes: what changes all the time stands beside it.
+  if (error instanceof Refused) setText(find('trouble-text'), `The console refuses: ${error.message}`);
+  else setText(find('trouble-text'), 'The program does not answer: it has ended, or was stopped. The page goes on asking.');
+  setText(find('trouble-age'), `What is shown is ${seconds} old.`);
   showLive('lost', isToken ? 'a token is needed' : 'no answer');
 }
 

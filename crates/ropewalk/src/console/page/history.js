@@ -1,4 +1,5 @@
-// What was seen over the last two minutes: rates are differences of two answers.
+// What was seen over the last two minutes: rates are differences of two answers. Times are those since the console began: a clock on the
+// wall may be set.
 
 export const WINDOW = 120_000;
 /** A worker's state is remembered for so many looks. */
@@ -62,17 +63,21 @@ class Figures {
 export class History {
   #pools = new Map();
   #process = null;
+  #uptime = 0;
   figures = new Figures();
 
   add(state) {
-    // Another process at the same address begins anew.
-    if (this.#process !== state.pid) {
+    const at = state.uptime_ms;
+    // Another process at the same address begins anew; in a container it has the same number.
+    if (this.#process !== state.pid || at < this.#uptime) {
       this.#process = state.pid;
       this.#pools.clear();
       this.figures = new Figures();
     }
-    for (const pool of state.pools) this.pool(pool.name).add(state.at_ms, pool);
-    this.figures.add(state.at_ms, {
+    this.#uptime = at;
+    for (const pool of state.pools) this.pool(pool.name).add(at, pool);
+    for (const name of this.#pools.keys()) if (!state.pools.some((pool) => pool.name === name)) this.#pools.delete(name);
+    this.figures.add(at, {
       finished: state.blocking.finished,
       polls: state.io?.polls ?? 0,
       events: state.io?.events ?? 0,

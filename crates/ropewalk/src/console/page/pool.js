@@ -82,11 +82,14 @@ export class PoolView {
       this.#longest.replaceChildren('Longest polls: ', h('span', { class: 'quiet' }, 'none took long.'));
       return;
     }
+    // A button that has the focus keeps it, if its task is still one of them.
+    const focused = this.#longest.contains(document.activeElement) ? document.activeElement.textContent : null;
     this.#longest.replaceChildren('Longest polls, one for each place where tasks are spawned:', h('ol', {}, ...longest.map((poll) => {
       const who = poll.name ? `“${poll.name}”` : `${poll.kind} ${poll.task}`;
       const search = { type: 'button', class: 'link', title: 'Search for it', on: { click: () => this.onTask(poll) } };
       return h('li', {}, h('strong', {}, nanos(poll.ns)), ' in ', h('button', search, who), ', spawned at ', h('code', {}, poll.spawned_at));
     })));
+    if (focused) [...this.#longest.querySelectorAll('button')].find((button) => button.textContent === focused)?.focus();
   }
 
   /** Whatever the workers count, also what this page does not know yet. */
@@ -121,11 +124,12 @@ export class Pools {
         this.#views.set(pool.name, view);
         this.element.append(view.element);
       }
-      this.#views.get(pool.name).update(pool, history.pool(pool.name), state.at_ms);
+      this.#views.get(pool.name).update(pool, history.pool(pool.name), state.uptime_ms);
     }
     for (const [name, view] of this.#views) {
-      const isThere = state.pools.some((pool) => pool.name === name);
-      setAttribute(view.element, 'hidden', isThere ? null : '');
+      if (state.pools.some((pool) => pool.name === name)) continue;
+      view.element.remove();
+      this.#views.delete(name);
     }
   }
 }
