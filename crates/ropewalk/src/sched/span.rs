@@ -117,13 +117,21 @@ mod shown {
         }
     }
 
+    /// There is a name for a waker that is used up, `waker.wake`, but who hears it counts first the waker, then the wake-up: a
+    /// task would look forgotten in between. So it is said in two steps, the other way round.
     fn tell(span: &Span, what: WakerOp) {
-        let op = match what {
-            WakerOp::Clone => "waker.clone",
-            WakerOp::Drop => "waker.drop",
-            WakerOp::Wake => "waker.wake",
-            WakerOp::WakeByRef => "waker.wake_by_ref",
-        };
+        match what {
+            WakerOp::Clone => say(span, "waker.clone"),
+            WakerOp::Drop => say(span, "waker.drop"),
+            WakerOp::WakeByRef => say(span, "waker.wake_by_ref"),
+            WakerOp::Wake => {
+                say(span, "waker.wake_by_ref");
+                say(span, "waker.drop");
+            }
+        }
+    }
+
+    fn say(span: &Span, op: &str) {
         if let Some(id) = span.id() {
             tracing::trace!(target: "runtime::waker", op, task.id = id.into_u64());
         }
