@@ -178,6 +178,15 @@ fn named(name: &str) -> task::Builder {
     task::Builder::new().name(name)
 }
 
+#[expect(clippy::async_yields_async, reason = "it is started there, and waited for elsewhere")]
+fn strand_on(
+    runtime: &Runtime,
+    name: &str,
+    f: impl FnOnce() + Send + 'static,
+) -> strand::Strand<'static, ()> {
+    runtime.block_on(async { strand::Builder::new().name(name).spawn(f) })
+}
+
 #[test]
 fn a_task_is_a_span_that_is_entered_for_each_poll_and_closed_at_its_end() {
     let recorder = Recorder::get();
@@ -221,7 +230,10 @@ fn who_is_woken_in_its_own_poll_wakes_itself_and_no_other() {
         left -= 1;
         match left {
             0 => return Poll::Ready(()),
-            1 => cx.waker().clone().wake(),
+            1 => {
+                let waker = cx.waker().clone();
+                waker.wake();
+            }
             _ => cx.waker().wake_by_ref(),
         }
         Poll::Pending
@@ -259,8 +271,7 @@ fn who_waits_has_a_waker_and_who_has_lost_it_has_none() {
         while receive.recv().await.is_ok() {}
         drop(answer);
     });
-    let strand = runtime
-        .block_on(async { strand::Builder::new().name("strand waits").spawn(move || ask.closed().wait()) });
+    let strand = strand_on(&runtime, "strand waits", move || ask.closed().wait());
     assert_eq!(recorder.until("lost", |seen| seen.left == 1).wakers(), 0);
     for round in 1..=3 {
         let seen = recorder.until("waits", |seen| seen.left == round);
@@ -338,13 +349,11 @@ fn a_span_is_left_before_the_task_can_go_on_elsewhere() {
 fn spans_of_the_users_do_not_disturb_it() {
     let recorder = Recorder::get();
     let runtime = observed(1);
-    let strand = runtime.block_on(async {
-        strand::Builder::new().name("with spans").spawn(|| {
-            let _outer = tracing::info_span!("outer").entered();
-            strand::yield_now();
-            let _inner = tracing::info_span!("inner").entered();
-            strand::yield_now();
-        })
+    let strand = strand_on(&runtime, "with spans", || {
+        let _outer = tracing::info_span!("outer").entered();
+        strand::yield_now();
+        let _inner = tracing::info_span!("inner").entered();
+        strand::yield_now();
     });
     strand.wait().unwrap();
     let seen = recorder.closed("with spans");
