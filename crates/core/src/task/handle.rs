@@ -5,7 +5,7 @@ use super::join::Registered;
 use super::outcome::{Outcome, PanicInfo, TaskError};
 use super::raw::{Header, Vtable};
 use super::state::{Detached, Dropped, Woken};
-use super::{Host, Ran, TaskId, waker};
+use super::{Host, Ran, TaskId, told, waker};
 use crate::deadlock::{self, Here, Needs, Waiting};
 use core::cell::Cell;
 use core::fmt;
@@ -167,6 +167,7 @@ impl TaskRef {
     /// As [`cancel`](Self::cancel); with `shutdown` the handle gets [`TaskError::Shutdown`].
     pub fn cancel_for(&self, shutdown: bool) {
         if self.header().state.cancel(shutdown) == Woken::Submit {
+            told::wakes_by_ref(self.header());
             // SAFETY: `cancel` gave us the Runnable (T1).
             unsafe { (self.header().vtable.schedule)(Runnable(self.0)) }
         } else {
@@ -177,6 +178,13 @@ impl TaskRef {
 
     /// Wakes the task.
     pub fn wake(&self) {
+        told::wakes_by_ref(self.header());
+        self.wake_untold();
+    }
+
+    /// The same, when its host was told.
+    #[inline]
+    pub(super) fn wake_untold(&self) {
         if self.header().state.wake() == Woken::Submit {
             // SAFETY: `wake` gave us the Runnable (T1).
             unsafe { (self.header().vtable.schedule)(Runnable(self.0)) }
@@ -187,6 +195,7 @@ impl TaskRef {
     /// a wake-up like any other, which has no reason: whoever waits tolerates those.
     pub fn ask(&self) {
         if self.header().state.ask() == Woken::Submit {
+            told::wakes_by_ref(self.header());
             // SAFETY: `ask` gave us the Runnable (T1).
             unsafe { (self.header().vtable.schedule)(Runnable(self.0)) }
         }
@@ -202,6 +211,7 @@ impl TaskRef {
         // SAFETY: the new reference moves into the waker.
         let waker = unsafe { waker::from_task(self.clone().into_raw()) };
         self.header().wakers.add_one();
+        told::cloned(self.header());
         waker
     }
 

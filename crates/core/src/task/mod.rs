@@ -4,7 +4,7 @@
 //! A runtime that wants its own memory and its own queues implements [`Host`].
 //!
 //! Code map: `state` (the state word), `join` (the join word), `raw` (header, layout, the one function that runs a
-//! task), `waker`, `owed` (wakers that are counted when the poll ends), `handle` (the rights over a task), `outcome` (how it
+//! task), `waker`, `told` (hosts hear of wakers), `owed` (wakers that are counted when the poll ends), `handle` (the rights over a task), `outcome` (how it
 //! ended), `family` (a task and its children), `foreign` (the safe `spawn`).
 
 mod family;
@@ -17,6 +17,7 @@ mod raw;
 mod state;
 #[cfg(test)]
 mod tests;
+mod told;
 mod waker;
 
 pub use family::{Family, Membership};
@@ -225,6 +226,31 @@ pub unsafe trait Host: 'static {
     fn refuses_wait(_task: NonNull<Header>) -> bool {
         false
     }
+    /// The body of `task` is polled next, on this thread.
+    #[inline(always)]
+    fn poll_begins(_task: NonNull<Header>) {}
+    /// That poll is over, and the task still counts as running: nobody else polls it yet. `yielded`: it asked to go behind
+    /// everything else.
+    #[inline(always)]
+    fn poll_ends(_task: NonNull<Header>, _yielded: bool) {}
+    /// This is about to be done with a waker of `task`, whose cell the caller keeps alive, or with the task itself. Nothing of
+    /// ours is locked.
+    #[cfg(feature = "waker_hooks")]
+    fn waker(_task: NonNull<Header>, _what: WakerOp) {}
+}
+
+/// What is done with a waker of a task ([`Host::waker`]).
+#[cfg(feature = "waker_hooks")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WakerOp {
+    /// There is one more.
+    Clone,
+    /// There is one less.
+    Drop,
+    /// It is woken, and there is one less.
+    Wake,
+    /// It is woken by one that stays, or without any: its last child has ended, it is cancelled or asked.
+    WakeByRef,
 }
 
 impl Header {

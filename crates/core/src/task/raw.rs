@@ -59,6 +59,8 @@ pub(super) struct Vtable {
     /// Whether the task that runs on this thread must not wait for this one; see [`Host::refuses_wait`].
     pub(super) refuses_wait: unsafe fn(NonNull<Header>) -> bool,
     pub(super) name: unsafe fn(NonNull<Header>) -> Option<NonNull<str>>,
+    #[cfg(feature = "waker_hooks")]
+    pub(super) waker: unsafe fn(NonNull<Header>, super::WakerOp),
     /// Bytes of the cell.
     pub(super) size: usize,
     pub(super) extra: usize,
@@ -102,6 +104,8 @@ impl<B: Body, H: Host> Cell<B, H> {
         dropped: dropped::<B, H>,
         refuses_wait: |task| H::refuses_wait(task),
         name: name::<B, H>,
+        #[cfg(feature = "waker_hooks")]
+        waker: |task, what| H::waker(task, what),
         size: size_of::<Self>(),
         extra: core::mem::offset_of!(Self, extra),
         kind: H::KIND,
@@ -320,9 +324,11 @@ unsafe fn run<B: Body, H: Host>(header: NonNull<Header>, yielded: &LocalCell<boo
             return cell.stop(header, before);
         }
     }
+    H::poll_begins(header);
     owed::begin(header);
     let polled = cell.poll(header, before.orders());
     let owed = owed::end(header);
+    H::poll_ends(header, yielded.get());
     // However the poll ended: the flag must not reach the next task.
     let yielded = yielded.replace(false);
     match polled {
@@ -402,7 +408,7 @@ unsafe fn wake_by_val<H: Host>(header: NonNull<Header>) {
     if !H::keeps_itself_alive(header) {
         // The host is only sure to live as long as the reference does: drop it last.
         let task = TaskRef(header);
-        task.wake();
+        task.wake_untold();
         return;
     }
     match state.wake_and_drop() {

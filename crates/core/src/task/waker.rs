@@ -1,9 +1,9 @@
 //! A task's waker: the pointer to its header, with one vtable for all tasks. Nothing here allocates.
 
 use super::TaskRef;
-use super::owed;
 use super::raw::Header;
 use super::state::Woken;
+use super::{owed, told};
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use core::task::{RawWaker, RawWakerVTable, Waker};
@@ -46,12 +46,15 @@ unsafe fn clone(data: *const ()) -> RawWaker {
         header.state.ref_inc();
     }
     header.wakers.add_one();
+    told::cloned(header);
     RawWaker::new(data, &VTABLE)
 }
 
 unsafe fn wake(data: *const ()) {
     // SAFETY: the waker's reference is given up to `wake_by_val`.
-    unsafe { header(data) }.wakers.take_one();
+    let task = unsafe { header(data) };
+    told::wakes(task);
+    task.wakers.take_one();
     // SAFETY: as above.
     unsafe { (header(data).vtable.wake_by_val)(NonNull::new_unchecked(data as *mut Header)) }
 }
@@ -59,6 +62,7 @@ unsafe fn wake(data: *const ()) {
 unsafe fn wake_by_ref(data: *const ()) {
     // SAFETY: see `header`; the reference stays with the waker.
     unsafe {
+        told::wakes_by_ref(header(data));
         if header(data).state.wake() == Woken::Submit {
             (header(data).vtable.schedule)(super::Runnable(NonNull::new_unchecked(data as *mut Header)));
         }
@@ -67,7 +71,9 @@ unsafe fn wake_by_ref(data: *const ()) {
 
 unsafe fn drop_waker(data: *const ()) {
     // SAFETY: see `header`.
-    unsafe { header(data) }.wakers.take_one();
+    let task = unsafe { header(data) };
+    told::dropped(task);
+    task.wakers.take_one();
     if owed::remit(data) {
         return;
     }

@@ -17,6 +17,8 @@
 
 use super::host::{Order, Ticket, make};
 use super::reasons;
+#[cfg(feature = "tokio-console")]
+use super::span::TaskSpan;
 use super::worker::Worker;
 use crate::strand::unwinding::apart;
 use corosensei::stack::DefaultStack;
@@ -224,8 +226,12 @@ impl Worker {
         let frame = self.frame.put_away();
         let task = frame.current.get();
         self.show_parked(task, true);
+        #[cfg(feature = "tokio-console")]
+        tell_span(task, TaskSpan::park);
         // SAFETY: F1: the yielder is the current fibre's own, alive while its function runs.
         apart(std::thread::panicking(), || unsafe { (*yielder).suspend(Left::Parked) });
+        #[cfg(feature = "tokio-console")]
+        tell_span(task, TaskSpan::go_on);
         self.frame.bring_back(frame);
         self.show_parked(task, false);
         reasons::park(false);
@@ -345,5 +351,14 @@ impl Worker {
             }
             std::thread::yield_now();
         }
+    }
+}
+
+/// Tells tokio's console of `task`, whose stack is put away or brought back here.
+#[cfg(feature = "tokio-console")]
+fn tell_span(task: Option<NonNull<Header>>, what: impl FnOnce(&TaskSpan)) {
+    if let Some(task) = task {
+        // SAFETY: its poll is on this stack, so it is alive; what runs on a worker lives in its pool.
+        unsafe { super::host::with_span(task, what) };
     }
 }

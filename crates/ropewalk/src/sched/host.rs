@@ -19,6 +19,8 @@ use crate::context;
 use crate::group::kin::{self, Kin};
 use crate::strand::Stranded;
 use ropewalk_core::prim::real::{AtomicU64, Ordering::Relaxed};
+#[cfg(feature = "tokio-console")]
+use ropewalk_core::task::WakerOp;
 use ropewalk_core::task::{
     Birth, Body, Ended, Header, Host, PanicInfo, Runnable, TaskHandle, TaskId, TaskRef, emplace, layout,
 };
@@ -202,9 +204,6 @@ unsafe impl<X: Extra, const BIG: bool> Host for Tasks<X, BIG> {
             let raw = task.as_raw();
             (&*pool_of::<BIG>(raw), Header::extra::<Self>(raw).as_ref().home())
         };
-        #[cfg(feature = "tokio-console")]
-        // SAFETY: as above.
-        unsafe { observation_of(task.as_raw()) }.into_iter().for_each(|seen| seen.span.woken());
         context::with_worker(|worker| {
             let worker = worker.filter(|worker| std::ptr::eq(Arc::as_ptr(&worker.pool), pool));
             match (home, worker) {
@@ -274,12 +273,36 @@ unsafe impl<X: Extra, const BIG: bool> Host for Tasks<X, BIG> {
     fn may_end(task: NonNull<Header>) -> bool {
         // SAFETY: a task of this host that is still alive.
         let runtime = unsafe { &(*pool_of::<BIG>(task)).runtime };
-        runtime.families.may_end(task, runtime)
+        let may = runtime.families.may_end(task, runtime);
+        #[cfg(feature = "tokio-console")]
+        if !may {
+            // SAFETY: as above.
+            unsafe { with_span(task, TaskSpan::wait_for_children) };
+        }
+        may
     }
 
     #[cold]
     fn refuses_wait(task: NonNull<Header>) -> bool {
         kin::refuses_wait(task)
+    }
+
+    #[cfg(feature = "tokio-console")]
+    fn poll_begins(task: NonNull<Header>) {
+        // SAFETY: a task of this host that is still alive.
+        unsafe { with_span(task, TaskSpan::enter) };
+    }
+
+    #[cfg(feature = "tokio-console")]
+    fn poll_ends(task: NonNull<Header>, yielded: bool) {
+        // SAFETY: as above.
+        unsafe { with_span(task, |span| span.exit(yielded)) };
+    }
+
+    #[cfg(feature = "tokio-console")]
+    fn waker(task: NonNull<Header>, what: WakerOp) {
+        // SAFETY: as above.
+        unsafe { with_span(task, |span| span.tell(what)) };
     }
 }
 
@@ -440,6 +463,18 @@ pub(crate) fn observation(task: &TaskRef) -> Option<&Observation> {
 pub(crate) fn begin_span(task: &TaskRef) {
     if let Some(seen) = observation(task) {
         seen.span.begin(task.id(), noun(task), name(task), task.spawned_at());
+    }
+}
+
+/// Calls `f` with the span of a task, if it is an observed one.
+///
+/// # Safety
+/// `task` is alive, and lives in a pool.
+#[cfg(feature = "tokio-console")]
+pub(crate) unsafe fn with_span(task: NonNull<Header>, f: impl FnOnce(&TaskSpan)) {
+    // SAFETY: passed on to the caller.
+    if let Some(seen) = unsafe { observation_of(task) } {
+        f(&seen.span);
     }
 }
 

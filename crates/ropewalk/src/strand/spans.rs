@@ -28,10 +28,10 @@ mod kept {
     }
 
     impl Spans {
-        /// Leaves all that are entered on this thread.
+        /// Leaves all that the stack has entered on this thread.
         #[inline]
         pub(crate) fn leave() -> Self {
-            let any = dispatcher::get_default(|dispatch| dispatch.current_span().id().is_some());
+            let any = dispatcher::get_default(|dispatch| innermost(dispatch).is_some());
             if any { Self::leave_all() } else { Self(None) }
         }
 
@@ -39,7 +39,7 @@ mod kept {
         fn leave_all() -> Self {
             dispatcher::get_default(|dispatch| {
                 let mut ids = Vec::new();
-                while let Some(id) = dispatch.current_span().id().cloned()
+                while let Some(id) = innermost(dispatch)
                     && ids.len() < MOST
                 {
                     dispatch.exit(&id);
@@ -57,6 +57,16 @@ mod kept {
                 ids.iter().rev().for_each(|id| dispatch.enter(id));
             }
         }
+    }
+
+    /// The one that was entered last. The task's own (`sched/span.rs`), around all that its stack enters, is none of these.
+    fn innermost(dispatch: &Dispatch) -> Option<Id> {
+        let current = dispatch.current_span();
+        #[cfg(feature = "tokio-console")]
+        if current.metadata().is_some_and(|metadata| metadata.target() == crate::sched::span::TARGET) {
+            return None;
+        }
+        current.id().cloned()
     }
 }
 

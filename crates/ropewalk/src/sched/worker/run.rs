@@ -154,12 +154,8 @@ impl Worker {
             observation.reasons.begin(from, watched.as_ref().is_some_and(TaskRef::is_asked));
         }
         self.open_poll(&task, kind);
-        let ran = {
-            let _entered = observation.map(|observation| observation.span.enter());
-            let ran = task.run_with(&self.frame.yielded);
-            self.frame.current.set(None); // it may be gone, and what follows is the user's code, too
-            ran
-        };
+        let ran = task.run_with(&self.frame.yielded);
+        self.frame.current.set(None); // it may be gone, and what follows is the user's code, too
         self.close_poll(&ran);
         let from = self.end_timing();
         if let (Ran::Done, Some(observation)) = (&ran, observation) {
