@@ -188,7 +188,7 @@ impl Recorder {
         }
         let made = Arc::new(Tape::new(reels.capacity));
         if new {
-            made.begin(self.now());
+            made.begin(0);
         }
         *tape = Some(made.clone());
         // One that nobody else has is of a pool that is gone (RC3).

@@ -65,7 +65,7 @@ impl Trace {
 fn of_worker(reel: recorder::Reel, since: u64) -> Raw {
     let (events, lost) = reel.tape.copy();
     let begun = reel.tape.begun().unwrap_or(since); // who has not noticed yet is in one poll since then
-    let since = begun.max(whole_since(events.first(), lost));
+    let since = begun.max(since).max(whole_since(events.first(), lost));
     let (pool, worker) = (reel.pool.to_string(), reel.worker);
     let (name, kind) = (format!("{pool}/worker {worker}"), TrackKind::Worker { pool, worker });
     Raw { name, kind, events, lost, since }

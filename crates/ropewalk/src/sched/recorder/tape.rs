@@ -51,7 +51,7 @@ impl Tape {
         Self { head: zero(), begun: zero(), places: (0..capacity).map(|_| place()).collect() }
     }
 
-    /// What happens from now on is written, or was already. Only the writer calls this, or who makes it.
+    /// What happens from now on is written, or was already; zero: from the beginning, for nothing has happened yet. Only the writer calls this, or who makes it.
     pub(crate) fn begin(&self, now: u64) {
         if self.begun().is_none() {
             self.begun.store(now + 1, Relaxed);

@@ -13,6 +13,8 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(super) struct Reel {
     on: Cell<bool>,
+    /// The worker has looked whether it is to record: it may have done something since.
+    has_looked: Cell<bool>,
     tape: RefCell<Option<Arc<Tape>>>,
     /// The poll under way on the stack that runs, and where it is on the tape.
     open: Cell<Option<(u64, Running)>>,
@@ -47,7 +49,8 @@ impl Reel {
 impl Worker {
     /// Whether this runtime records may have changed, and where.
     pub(super) fn follow_recording(&self) {
-        let (reel, is_new) = (&self.reel, self.station.counters.polls.get() == 0);
+        let reel = &self.reel;
+        let is_new = !reel.has_looked.replace(true);
         let tape = self.pool.runtime.recorder.tape(&self.pool.name, &self.station, is_new);
         let same = match (&tape, &*reel.tape.borrow()) {
             (Some(new), Some(old)) => Arc::ptr_eq(new, old),
@@ -57,7 +60,7 @@ impl Worker {
         if !same {
             reel.open.set(None); // it is on another tape
             reel.queues.set((0, 0));
-            tape.iter().for_each(|tape| tape.begin(self.now()));
+            tape.iter().for_each(|tape| tape.begin(if is_new { 0 } else { self.now() }));
         }
         reel.on.set(tape.is_some());
         drop(reel.tape.replace(tape));

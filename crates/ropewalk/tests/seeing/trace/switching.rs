@@ -189,6 +189,42 @@ fn it_is_not_complete_before_it_began() {
     assert!(trace.complete_since() > begun && trace.complete_since() < trace.until, "{trace:?}");
 }
 
+/// Who comes later has done nothing before that could be missing.
+#[test]
+fn it_is_complete_although_workers_came_later() {
+    let runtime = runtime(1);
+    let first = runtime.spawn(async {});
+    let id = first.id().unwrap();
+    first.wait().unwrap();
+    let pool = ropewalk::Pool::builder().name("later").workers(1).build(&runtime.handle()).unwrap();
+    pool.spawn(async {}).wait().unwrap();
+    pool.resize(3).unwrap().wait();
+    let handle = runtime.handle();
+    while handle.trace().tracks.iter().filter(|track| track.name.starts_with("later")).count() < 3 {
+        pool.spawn(async {}).wait().unwrap();
+    }
+    // Two stations that are empty when it begins anew, and are manned later.
+    pool.resize(1).unwrap().wait();
+    let has_woken =
+        |id| move |trace: &ropewalk::trace::Trace| trace.wakes().iter().any(|wake| wake.task == id);
+    assert!(has_woken(id)(&settled(&runtime)), "{:?}", runtime.trace().complete_since());
+    runtime.record(0).unwrap();
+    runtime.record(4096).unwrap();
+    let again = loop {
+        let again = runtime.spawn(async {});
+        let id = again.id().unwrap();
+        again.wait().unwrap();
+        if has_woken(id)(&settled(&runtime)) {
+            break id; // the workers have noticed
+        }
+    };
+    pool.resize(3).unwrap().wait();
+    for _ in 0..100 {
+        pool.spawn(async {}).wait().unwrap();
+    }
+    assert!(has_woken(again)(&settled(&runtime)), "{:?}", runtime.trace().complete_since());
+}
+
 /// Pools that go and come again under the same name; their workers are told apart, and not all are kept.
 #[test]
 fn pools_of_one_name() {
