@@ -144,7 +144,7 @@ pub struct WorkerMetrics {
     pub state: WorkerState,
     /// Tasks in its own queue.
     pub queued: usize,
-    /// Local tasks that are not over.
+    /// Strands and local tasks that stay on it and are not over.
     pub pinned: usize,
     /// Stacks parked in the middle of a poll.
     pub parked_stacks: usize,

@@ -182,7 +182,7 @@ impl Worker {
             pool: text_of(pool, "name"),
             number,
             state: text_of(worker, "state"),
-            queued: count(worker, "queued") + count(worker, "pinned"),
+            queued: count(worker, "queued"),
             totals: Work {
                 polls: count(worker, "polls"),
                 steals: count(worker, "steals") + count(worker, "lifo_steals"),

@@ -157,7 +157,7 @@ fn searched(state: &Value, query: &str) -> Value {
 }
 
 fn worker(state: &str) -> Value {
-    json!({"state": state, "queued": 2, "pinned": 0, "parked_stacks": 0, "polls": 100, "spawned": 1, "finished": 1,
+    json!({"state": state, "queued": 2, "pinned": 5, "parked_stacks": 0, "polls": 100, "spawned": 1, "finished": 1,
         "lifo_hits": 0, "injected": 0, "overflows": 0, "searches": 0, "steals": 0, "lifo_steals": 0, "spins": 0,
         "spin_hits": 0, "parks": 0, "wakes": 0, "asides": 0, "budget_yields": 0, "preemptions": 0, "waits_in_poll": 0,
         "held": 0, "timers_fired": 0, "strands_started": 0, "strands_ended": 0})
