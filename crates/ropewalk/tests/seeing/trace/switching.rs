@@ -210,12 +210,16 @@ fn it_is_complete_although_workers_came_later() {
     assert!(has_woken(id)(&settled(&runtime)), "{:?}", runtime.trace().complete_since());
     runtime.record(0).unwrap();
     runtime.record(4096).unwrap();
+    let run = |task: ropewalk::TaskHandle<()>| {
+        let id = task.id().unwrap();
+        task.wait().unwrap();
+        id
+    };
     let again = loop {
-        let again = runtime.spawn(async {});
-        let id = again.id().unwrap();
-        again.wait().unwrap();
-        if has_woken(id)(&settled(&runtime)) {
-            break id; // the workers have noticed
+        let (there, here) = (run(pool.spawn(async {})), run(runtime.spawn(async {})));
+        let trace = settled(&runtime);
+        if has_woken(here)(&trace) && trace.polls().any(|(_, _, poll)| poll.task == there) {
+            break here; // both workers have noticed
         }
     };
     pool.resize(3).unwrap().wait();
