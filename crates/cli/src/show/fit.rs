@@ -16,7 +16,7 @@ pub(crate) fn columns(output: &(impl IsTerminal + AsFd)) -> Option<usize> {
     size.map(|size| size.ws_col.into()).filter(|columns| *columns > 0)
 }
 
-/// How many columns it takes.
+/// How many columns it takes: some letters take two, some none.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
@@ -25,7 +25,7 @@ pub(crate) fn width(text: &str) -> usize {
 pub(crate) fn plain(text: &str) -> String {
     let moves = |letter: char| {
         letter.is_control()
-            || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+            || matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -53,7 +53,7 @@ pub(crate) fn clip(text: &str, room: usize) -> String {
 }
 
 /// As many of them as fit.
-fn fitting(letters: impl Iterator<Item = char>, room: usize) -> Vec<char> {
+pub(crate) fn fitting(letters: impl Iterator<Item = char>, room: usize) -> Vec<char> {
     let mut used = 0;
     let fits = |letter: &char| {
         used += letter.width().unwrap_or(0);

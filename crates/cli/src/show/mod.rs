@@ -6,7 +6,7 @@ mod style;
 mod table;
 mod timeline;
 
-pub(crate) use fit::{clip, columns, cut, plain, redraws, width};
+pub(crate) use fit::{clip, columns, cut, fitting, plain, redraws, width};
 pub(crate) use progress::{Bar, Progress};
 pub(crate) use style::{Hue, Style, counted, grouped};
 pub(crate) use table::{fitted, table};

@@ -2,7 +2,8 @@
 
 use super::address::Address;
 use super::options::Options;
-use super::state::{State, Unread, VERSION, clean};
+use super::state::{State, Unread, VERSION};
+use crate::show;
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
@@ -136,7 +137,7 @@ impl Client {
     /// What a status other than 200 means.
     fn refused(&self, status: StatusCode, body: &[u8]) -> Trouble {
         let error = serde_json::from_slice::<serde_json::Value>(body).ok();
-        let Some(said) = error.as_ref().and_then(|error| error["error"].as_str()).map(clean) else {
+        let Some(said) = error.as_ref().and_then(|error| error["error"].as_str()).map(show::plain) else {
             return self.no_console(&format!("its answer is {status}"));
         };
         let address = &self.address;
@@ -167,7 +168,7 @@ impl Client {
     }
 
     fn no_console(&self, why: &str) -> Trouble {
-        let what = format!("{} is not a Ropewalk console ({})", self.address, clean(why));
+        let what = format!("{} is not a Ropewalk console ({})", self.address, show::plain(why));
         Trouble::new(what, "a program says where its console is by Console::url")
     }
 }

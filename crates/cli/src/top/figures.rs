@@ -1,6 +1,7 @@
 //! Figures that fit into narrow columns, aligned to the right.
 
-use ratatui_core::text::Span;
+use crate::show::fitting;
+pub(super) use crate::show::width as columns;
 
 /// Nothing is known.
 pub(super) const UNKNOWN: &str = "–";
@@ -67,29 +68,15 @@ pub(super) fn place(spawned_at: &str, width: usize) -> String {
     rest.to_owned()
 }
 
-/// How many columns of the screen a text takes: of some letters each takes two, of others none.
-pub(super) fn columns(text: &str) -> usize {
-    Span::raw(text).width()
-}
-
-/// As many of these letters as fit.
-fn fitting(letters: impl Iterator<Item = char>, width: usize) -> usize {
-    let ends = letters.scan(0, |used, letter| {
-        *used += columns(letter.encode_utf8(&mut [0; 4]));
-        Some(*used)
-    });
-    ends.take_while(|end| *end <= width).count()
-}
-
 /// The longest beginning of a text that fits, and the rest.
 pub(super) fn split(text: &str, width: usize) -> (&str, &str) {
-    let count = fitting(text.chars(), width);
+    let count = fitting(text.chars(), width).len();
     text.split_at(text.char_indices().nth(count).map_or(text.len(), |(at, _)| at))
 }
 
 /// The longest end of a text that fits.
 pub(super) fn tail(text: &str, width: usize) -> &str {
-    let skipped = text.chars().count() - fitting(text.chars().rev(), width);
+    let skipped = text.chars().count() - fitting(text.chars().rev(), width).len();
     text.char_indices().nth(skipped).map_or("", |(at, _)| &text[at..])
 }
 

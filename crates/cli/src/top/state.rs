@@ -1,5 +1,6 @@
 //! What a console says, understood. What is missing counts as nothing; what is not known is ignored.
 
+use crate::show::plain;
 use serde_json::Value;
 
 /// The version of the answer that is understood.
@@ -200,7 +201,7 @@ impl Longest {
             time: longest["ns"].as_f64()?,
             task: count(longest, "task"),
             kind: text_of(longest, "kind"),
-            name: longest["name"].as_str().map(clean),
+            name: longest["name"].as_str().map(plain),
             spawned_at: text_of(longest, "spawned_at"),
         })
     }
@@ -255,7 +256,7 @@ impl Task {
         Self {
             id: count(task, "id"),
             kind: text_of(task, "kind"),
-            name: task["name"].as_str().map(clean),
+            name: task["name"].as_str().map(plain),
             pool: text_of(task, "pool"),
             state: text_of(task, "state"),
             pinned: task["pinned"].as_bool().unwrap_or(false),
@@ -264,7 +265,7 @@ impl Task {
             age: millis(task, "age_ms"),
             polls: task["polls"].as_u64(),
             busy: task["busy_ns"].as_f64(),
-            waits_for: task["waits_for"].as_str().map(clean),
+            waits_for: task["waits_for"].as_str().map(plain),
             waits: millis(task, "waits_ms"),
             rate: None,
             share: None,
@@ -293,15 +294,7 @@ fn millis(value: &Value, name: &str) -> Option<f64> {
 }
 
 fn text_of(value: &Value, name: &str) -> String {
-    value[name].as_str().map(clean).unwrap_or_default()
-}
-
-/// Names are what others chose: what would move the cursor, or turn the line around, is shown, not done.
-pub(super) fn clean(text: &str) -> String {
-    let turns = |c: char| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let one =
-        |c: char| if c.is_control() || turns(c) { c.escape_default().to_string() } else { c.to_string() };
-    text.chars().map(one).collect()
+    value[name].as_str().map(plain).unwrap_or_default()
 }
 
 #[cfg(test)]
