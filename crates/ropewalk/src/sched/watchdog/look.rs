@@ -53,7 +53,7 @@ struct Seen {
     usual: Option<Duration>,
     /// Since when it is in that poll, about (`estimate`). `None`: it is in none.
     since: Option<Instant>,
-    /// What its thread had spent of the processor's time when it was first suspected, and when that was.
+    /// What its thread had spent of the processor's time when it was first seen in that poll, and when that was.
     spent: Option<(Duration, Instant)>,
     /// Somebody was sent for it.
     is_rescued: bool,
@@ -134,7 +134,13 @@ impl Look {
         let since = self.workers.iter().filter(|seen| !seen.is_rescued).filter_map(|seen| seen.since);
         let old = since.filter(|since| now.saturating_duration_since(*since) >= young);
         let thresholds = [config.preempt_threshold, config.rescue_threshold];
-        old.flat_map(|since| thresholds.map(|threshold| since + threshold)).filter(|due| *due > now).min()
+        let due = old.flat_map(|since| thresholds.map(|threshold| since + threshold));
+        // Whether one that was not seen before it was too long had a core all the time is known when it is seen again.
+        let threshold = config.rescue_threshold;
+        let is_late =
+            |seen: &&Seen| !seen.is_rescued && seen.since.is_some_and(|since| now >= since + threshold);
+        let late = self.workers.iter().filter(is_late).filter_map(|seen| seen.spent);
+        due.chain(late.map(|(_, first_seen)| first_seen + threshold / 4)).filter(|due| *due > now).min()
     }
 
     pub(super) fn look(&mut self, pool: &Arc<Pool>, now: Instant) {
@@ -300,17 +306,14 @@ impl Look {
             return false;
         }
         let seen = &mut self.workers[station.index];
-        let thread = station.thread().filter(|_| held >= threshold / 2);
-        let spent = thread.and_then(thread::cpu_time).map(|spent| (spent, now));
-        let first = seen.spent.or(spent);
-        seen.spent = first;
+        let thread = station.thread();
+        let spent = thread.and_then(thread::cpu_time);
+        seen.spent = seen.spent.or(spent.map(|spent| (spent, now)));
         if station.hold.asks_for_rescue(seen.polls) {
             return true;
         }
-        // Whether it could run, but has hardly got a core since it was first suspected.
-        let has_run = spent.zip(first).is_none_or(|((spent, _), (before, at))| {
-            spent.saturating_sub(before) >= (now.saturating_duration_since(at) / 2).min(threshold / 4)
-        });
+        let has_run =
+            spent.zip(seen.spent).is_none_or(|(spent, first)| has_had_a_core(first, spent, now, threshold));
         held >= threshold && (has_run || thread.and_then(thread::is_runnable) != Some(true))
     }
 
@@ -352,6 +355,13 @@ impl Look {
     }
 }
 
+/// Whether a thread that has spent so much of the processor's time by now, and so much when it was first seen in a poll, has run for most of the time
+/// in between, or at least for long. If it was not seen before, nobody knows: the watchdog may be late because it waited for a core itself.
+fn has_had_a_core(first: (Duration, Instant), spent: Duration, now: Instant, threshold: Duration) -> bool {
+    let (ran, since) = (spent.saturating_sub(first.0), now.saturating_duration_since(first.1));
+    !since.is_zero() && ran >= (since / 2).min(threshold / 2)
+}
+
 /// Since when a worker is in a poll that it was not in `before`, at the last look: polls that were over when it began took as long as usual. If
 /// nothing is known of them, for half of the time.
 fn estimate(before: Instant, now: Instant, begun: u32, usual: Option<Duration>) -> Instant {
@@ -385,5 +395,17 @@ mod tests {
         assert_eq!(ago(1_500, u32::MAX, Some(u64::MAX / 2_000_000)), 0);
         assert_eq!(ago(1_500, 7, None), 750, "nothing is known of them");
         assert_eq!((ago(0, 1, None), ago(1_500, 0, Some(10))), (0, 1_500), "or was not counted yet");
+    }
+
+    #[test]
+    fn who_waits_for_a_core_has_not_run() {
+        let (begun, micros) = (Instant::now(), Duration::from_micros);
+        let first = (micros(5_000), begun);
+        let has_run = |ran: u64, since: u64| {
+            has_had_a_core(first, micros(5_000 + ran), begun + micros(since), micros(2_000))
+        };
+        assert!(!has_run(0, 0), "it was not seen before");
+        assert_eq!([has_run(0, 4_000), has_run(400, 4_000)], [false; 2]);
+        assert_eq!([has_run(1_300, 1_300), has_run(300, 500), has_run(1_000, 4_000)], [true; 3]);
     }
 }
