@@ -19,6 +19,7 @@ use super::slab::Depot;
 use super::station::{Station, Status};
 use super::watchdog::longest::Longest;
 use super::worker::crowd::Aside;
+use super::worker::turns::Turns;
 use super::worker::{Samples, Worker};
 use crate::context;
 use crate::drive::time::{Lease, Shard};
@@ -73,6 +74,8 @@ pub(crate) struct Pool {
     active: AtomicUsize,
     /// Workers that stand aside.
     pub(super) aside: Aside,
+    /// Whether they take turns.
+    pub(super) turns: Turns,
     epoch: AtomicU32,
     /// Whether it is open, and how many tasks threads spawned that are not workers of this pool.
     gate: Gate,
@@ -85,6 +88,8 @@ pub(crate) struct Pool {
     samples: OnceLock<Box<Samples>>,
     /// There are stand-ins.
     pub(crate) reinforced: AtomicBool,
+    /// How many workers were asked for: the stations beyond are those of stand-ins.
+    regular: AtomicUsize,
     /// How often a stand-in was sent for.
     pub(crate) rescues: Count,
     pub(crate) longest_polls: Lock<Longest>,
@@ -123,6 +128,7 @@ impl Pool {
             resizing: Lock::new(()),
             active: AtomicUsize::new(0),
             aside: Aside::new(),
+            turns: Turns::new(),
             epoch: AtomicU32::new(0),
             gate: Gate::new(),
             unacknowledged: AtomicUsize::new(0),
@@ -131,6 +137,7 @@ impl Pool {
             seen: AtomicU8::new(seen),
             samples: OnceLock::new(),
             reinforced: AtomicBool::new(false),
+            regular: AtomicUsize::new(0),
             rescues: Count::default(),
             longest_polls: Lock::new(Longest::default()),
             hosted,
@@ -417,6 +424,12 @@ impl Pool {
         self.man(hire)
     }
 
+    /// Whether a worker is there for a while only.
+    #[inline]
+    pub(super) fn is_stand_in(&self, worker: usize) -> bool {
+        self.reinforced.load(Relaxed) && worker >= self.regular.load(Relaxed)
+    }
+
     /// Whether somebody comes for a worker that is stuck.
     pub(crate) fn may_be_rescued(&self) -> bool {
         !self.hosted && !self.config.rescue_threshold.is_zero()
@@ -445,6 +458,7 @@ impl Pool {
     /// which stations need a worker. A pool that closes changes no more.
     fn reassign(&self) -> Vec<Arc<Station>> {
         let mut census = self.census.lock();
+        self.regular.store(census.asked_for, Relaxed);
         let count = (census.asked_for + census.stand_ins).min(self.stations.len());
         let mut to_hire = Vec::new();
         let known = self.stations().count();

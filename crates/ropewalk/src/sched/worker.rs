@@ -10,7 +10,8 @@
 //!   of it is before the task, or when more waits outside than half a ring can take, and the task came since the last look.
 //! * A task with `q` tasks before it in the injection queue is taken within `(q + 1)·G` polls of any one active worker. It
 //!   runs at once, or has less than `C/2` tasks of the ring before it, and what is in the local queue; and it stays there.
-//! * A pinned task woken elsewhere joins the local queue within `G` polls, behind everything.
+//! * A pinned task woken elsewhere joins the local queue within `G` polls, behind everything. If its worker sleeps, and workers take turns
+//!   (`worker/turns.rs`), that one is called within `G` polls of the worker that woke the task.
 //! * A task whose timer is due when its worker looks, every `G` polls, and after every [`BUDGETS`](super::budget::BUDGETS)
 //!   polls that used up their budget, has less than `C` tasks before it and stays there: no flood from outside overtakes it.
 //!   If the ring is full, a few are woken in each look, and the others wait in the wheel.
@@ -37,6 +38,7 @@ mod rest;
 mod run;
 mod sample;
 mod timers;
+pub(crate) mod turns;
 
 use batch::Batch;
 use cores::Cores;
@@ -48,6 +50,7 @@ use rest::Rest;
 use sample::Sampler;
 pub(crate) use sample::{Histograms, Samples};
 pub(crate) use timers::Timers;
+use turns::Calls;
 
 use super::fibre::Fibres;
 use super::idle::Searching;
@@ -130,6 +133,7 @@ pub(crate) struct Worker {
     pub(super) habit: Habit,
     crowd: Crowd,
     cores: Cores,
+    calls: Calls,
     tempo: Tempo,
     /// How often in a row little was to be had elsewhere; below zero: how often not to wait for more.
     small_hauls: Cell<i32>,
@@ -182,6 +186,7 @@ impl Worker {
             habit: Habit::default(),
             crowd: Crowd::default(),
             cores: Cores::default(),
+            calls: Calls::default(),
             tempo: Tempo::default(),
             small_hauls: Cell::new(0),
             leave: Cell::new(false),
@@ -217,7 +222,7 @@ impl Worker {
                 self.mind_crowd();
             }
             if self.leave.get() {
-                return;
+                return self.call_homes();
             }
         }
     }
@@ -245,6 +250,7 @@ impl Worker {
         }
         self.until_look.set(self.pool.config.global_queue_interval - 1);
         self.again.take().into_iter().for_each(|task| self.push_ring(task));
+        self.call_homes(); // they have waited long enough for their turn
         self.look_around(false);
         self.mind_samples();
         self.queue_own_half();
@@ -257,6 +263,7 @@ impl Worker {
 
     /// Nothing is left of one's own.
     fn elsewhere(&self) -> Option<Runnable> {
+        self.pass_the_turn();
         self.weigh_theft();
         self.mind_crowd();
         self.await_haul();

@@ -167,6 +167,9 @@ impl Look {
         if anybody_free && !held_up.is_empty() && awaits_somebody(pool) {
             pool.notify();
         }
+        if !held_up.is_empty() {
+            pool.make_owed_calls();
+        }
         for (station, _) in &held_up {
             if self.holds_up(pool, station, now) || !anybody_free && awaits_somebody(pool) {
                 stuck += 1;

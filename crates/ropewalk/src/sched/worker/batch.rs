@@ -2,7 +2,8 @@
 //! once, at the end. There are two kinds of others:
 //!
 //! - The home of what is pinned elsewhere. It is called once, however many are for it: called for the first of them, it could
-//!   be done with that one and asleep again before the second came.
+//!   be done with that one and asleep again before the second came. If there is one core for both, it is called when this worker
+//!   is done with its own part (`turns.rs`).
 //! - Whoever might take a share. What is pinned, here or elsewhere, is nothing to share.
 //!
 //! If all of it was for others, this worker was only in the way: the driver should be where the work is, or each event costs
@@ -30,6 +31,12 @@ impl Batch {
         self.homes.borrow_mut().reserve(workers);
     }
 
+    /// Somebody is to be called.
+    #[inline]
+    fn owes(&self) -> bool {
+        !self.homes.borrow().is_empty()
+    }
+
     /// What is woken now is part of it.
     pub(super) fn is_open(&self) -> bool {
         self.open.get()
@@ -54,18 +61,45 @@ impl Worker {
         self.stays.set(self.ring.tail_position());
         batch.open.set(false);
         self.mind_slot();
-        let relayed = !batch.homes.borrow().is_empty() && !self.has_own();
-        batch.relayed.set(relayed.then(|| self.station.counters.polls.get()));
-        batch.homes.borrow_mut().drain(..).for_each(|home| self.pool.call(usize::from(home)));
+        let has_own = self.has_own() || !self.station.inbox.is_empty();
+        batch.relayed.set(None);
+        if batch.owes() && !(has_own && self.takes_turns()) {
+            self.call_homes();
+            batch.relayed.set((!has_own).then(|| self.station.counters.polls.get()));
+        }
         // The first is for this worker itself, if nothing that is pinned here comes before it.
         let own = usize::from(self.with_local(|local| local.is_empty()));
         if batch.shared.get() > own {
             self.notify_others();
         }
-        if self.uncalled.get() && self.has_backlog() {
+        if self.uncalled.get() && (batch.owes() || self.has_backlog()) {
             self.something_waits();
         }
         woken
+    }
+
+    /// Nothing of one's own is left: now it is the turn of those who were not called yet.
+    #[inline]
+    pub(super) fn pass_the_turn(&self) {
+        if self.batch.owes() {
+            self.call_homes();
+            self.batch.relayed.set(Some(self.station.counters.polls.get()));
+        }
+    }
+
+    /// It is the turn of others, and there is one core: no reason to stay up.
+    #[inline]
+    pub(super) fn has_passed_the_turn(&self) -> bool {
+        self.batch.relayed.get() == Some(self.station.counters.polls.get()) && self.takes_turns()
+    }
+
+    /// Those for whom something came are called, if they were not.
+    #[inline]
+    pub(super) fn call_homes(&self) {
+        if self.batch.owes() {
+            self.batch.homes.borrow_mut().drain(..).for_each(|home| self.pool.call(usize::from(home)));
+            self.mind_turns();
+        }
     }
 
     /// Whether all of the last batch was for others, and nothing has run here since: then they come to the driver. Asked once.
@@ -109,6 +143,11 @@ mod tests {
 
     /// A worker wakes three tasks by `wake`, while another one sleeps.
     fn a_batch(wake: impl Fn(&Worker, Runnable)) -> Outcome {
+        a_batch_and(wake, |_| {})
+    }
+
+    /// The same; `then` comes before it is looked at.
+    fn a_batch_and(wake: impl Fn(&Worker, Runnable), then: impl FnOnce(&Worker)) -> Outcome {
         let runtime = Runtime::builder().worker_threads(1).build().unwrap();
         let pool = Pool::builder().name("other").workers(1).build(&runtime.handle()).unwrap();
         let (inner, (release, held), (begin, begun)) = (pool.inner(), mpsc::channel::<()>(), mpsc::channel());
@@ -126,6 +165,7 @@ mod tests {
         let (relayed, relayed_long_ago) = context::as_worker(&worker, || {
             worker.look_around(false); // it knows that it is not alone
             worker.in_one_batch(|| (0..3).map(|_| wake(&worker, inner.injector.pop().unwrap())).count());
+            then(&worker);
             let relayed = worker.has_relayed();
             worker.batch.relayed.set(Some(worker.station.counters.polls.get()));
             worker.station.counters.polls.bump();
@@ -169,6 +209,28 @@ mod tests {
             worker.send_home(SLEEPER, task);
         });
         assert!(!outcome.chosen && outcome.relayed && !outcome.relayed_long_ago);
+    }
+
+    /// There is one core: whoever has a part of the batch does that first, then calls the others and leaves the driver to them.
+    #[test]
+    fn with_one_core_a_home_is_called_when_it_is_its_turn() {
+        let first = Cell::new(true);
+        let outcome = a_batch_and(
+            |worker, task| match first.replace(false) {
+                true => {
+                    worker.pool.turns.begin_for(std::time::Duration::from_secs(60));
+                    worker.push_pinned(task)
+                }
+                false => worker.send_home(SLEEPER, task),
+            },
+            |worker| {
+                let parker = &worker.pool.station(usize::from(SLEEPER)).parker;
+                assert!(!parker.was_unparked() && !worker.has_relayed(), "it has something of its own");
+                worker.pass_the_turn();
+                assert!(parker.was_unparked() && worker.has_passed_the_turn());
+            },
+        );
+        assert!(!outcome.chosen && outcome.relayed);
     }
 
     /// With something of its own to do it comes back to the driver itself.

@@ -27,26 +27,26 @@ use std::ffi::CStr;
 use std::time::{Duration, Instant};
 
 const THEFTS: u32 = 4;
-const WINDOW: Duration = Duration::from_millis(1);
+pub(super) const WINDOW: Duration = Duration::from_millis(1);
 const SHARE: u64 = 8;
 const FIRST: Duration = Duration::from_millis(4);
 const LONGEST: Duration = Duration::from_millis(1024);
 const HALF_LIFE: Duration = Duration::from_secs(8);
 const BLIND: Duration = Duration::from_millis(128);
-const FREE: u32 = 6;
+pub(super) const FREE: u32 = 6;
 const SHORTEST_NAP: Duration = Duration::from_millis(2);
-const LONGEST_NAP: Duration = Duration::from_millis(8);
+pub(super) const LONGEST_NAP: Duration = Duration::from_millis(8);
 
 /// How long a thread ran, and how long it waited for a core, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct CoreTime {
+pub(super) struct CoreTime {
     ran: u64,
     waited: u64,
 }
 
 impl CoreTime {
     /// Of this thread. `None`: the system does not say.
-    fn now() -> Option<Self> {
+    pub(super) fn now() -> Option<Self> {
         said(c"/proc/thread-self/schedstat", Self::parse)
     }
 
@@ -57,7 +57,7 @@ impl CoreTime {
     }
 
     /// Whether a thread that was at `earlier` has waited too long since.
-    fn lacked_a_core(self, earlier: Self) -> bool {
+    pub(super) fn lacked_a_core(self, earlier: Self) -> bool {
         let waited = self.waited.saturating_sub(earlier.waited);
         let wanted = waited + self.ran.saturating_sub(earlier.ran);
         waited > wanted / SHARE && wanted > WINDOW.as_nanos() as u64 / 4
@@ -82,7 +82,7 @@ fn said<T>(path: &CStr, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
 }
 
 /// How many threads run or could run just now, on the whole machine, this one included.
-fn runnable() -> Option<usize> {
+pub(super) fn runnable() -> Option<usize> {
     said(c"/proc/loadavg", parse_runnable)
 }
 
@@ -99,6 +99,22 @@ pub(crate) struct Stay {
 }
 
 impl Stay {
+    /// The next one, if it begins now.
+    pub(super) fn beginning(last: Option<Self>, now: Instant) -> Self {
+        let longest = if runnable().is_some() { LONGEST } else { BLIND };
+        let took = Self::after(last, now, longest);
+        Self { took, until: now + took }
+    }
+
+    pub(super) fn until(self) -> Instant {
+        self.until
+    }
+
+    /// The same, over already.
+    pub(super) fn cut_short(self, now: Instant) -> Self {
+        Self { until: now, ..self }
+    }
+
     /// How long the next one should be, if it begins now.
     fn after(last: Option<Self>, now: Instant, longest: Duration) -> Duration {
         let Some(last) = last else { return FIRST };
@@ -193,19 +209,19 @@ impl Worker {
             return;
         }
         self.stop_searching();
+        self.call_homes();
         if self.pool.seam.is_free() {
             self.pool.notify();
         }
         self.station.counters.asides.bump();
-        let longest = if runnable().is_some() { LONGEST } else { BLIND };
-        let took = Stay::after(aside.last_stay(), now, longest);
+        let stay = Stay::beginning(aside.last_stay(), now);
         self.note_sleep(|| {
-            self.stay_away(now + took, nap(took));
+            self.stay_away(stay.until, nap(stay.took));
             Slept::Aside
         });
         self.is_back();
         aside.come_back(self.index());
-        aside.note_stay(Stay { took, until: Instant::now() });
+        aside.note_stay(stay.cut_short(Instant::now()));
         self.look_next();
     }
 

@@ -265,6 +265,7 @@ impl Worker {
         {
             return;
         }
+        self.call_homes();
         self.hand_over();
         self.station.counters.asides.bump();
         self.pool.aside.be_on_call(self.index());

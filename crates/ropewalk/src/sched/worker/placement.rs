@@ -3,7 +3,8 @@
 //! The load of a worker is what is pinned to it, and what is on its way to it; the parent of the strand that is placed does not
 //! count. A strand starts where it is found, for there it is warm and nobody is woken for it, unless another worker has less: a
 //! parent that waits for its only child keeps it beside itself, and many children of one parent are spread evenly. None is sent to a
-//! worker that is stuck, and what was sent there comes back (`../watchdog.rs`).
+//! worker that is stuck, and what was sent there comes back (`../watchdog.rs`). None starts at a stand-in, which is to leave soon, unless all
+//! others are stuck.
 //!
 //! * **PL1** Nothing is sent to where nobody is: see `../post.rs`.
 //! * **PL2** Loads grow under the pool's lock for that (`placing`), if there is a choice: two that place at once do not choose the
@@ -30,7 +31,8 @@ impl Worker {
         if strand.is_adopted() {
             return Some(task);
         }
-        if strand.home().is_none() && (self.station.load_beside(strand) == 0 || self.closing.get()) {
+        let is_light = self.station.load_beside(strand) == 0 && !self.pool.is_stand_in(self.index());
+        if strand.home().is_none() && (is_light || self.closing.get()) {
             self.start_here(strand);
             return Some(task);
         }
@@ -69,8 +71,9 @@ impl Worker {
         let others = self.pool.stations().filter(|other| other.index != self.index());
         let others = others.filter(|other| other.status() == Status::Active && !other.hold.is_stuck());
         let sleeps = |other: &Station| other.parker.state() != WorkerState::Busy;
-        let least = others.min_by_key(|other| (other.load_beside(strand), sleeps(other), other.index))?;
-        if least.load_beside(strand) >= self.station.load_beside(strand) {
+        let load = |at: &Station| (self.pool.is_stand_in(at.index), at.load_beside(strand));
+        let least = others.min_by_key(|other| (load(other), sleeps(other), other.index))?;
+        if load(least) >= load(&self.station) {
             return None;
         }
         least.post.expect().then_some(&**least)

@@ -38,7 +38,7 @@ impl Worker {
                 self.between_hooks(|| self.park());
                 self.get_up();
             }
-        } else if !self.spin() {
+        } else if self.has_passed_the_turn() || !self.spin() {
             self.sleep();
             return Rest::Over(self.called_for());
         }
@@ -85,6 +85,7 @@ impl Worker {
     /// The sleeper's half of the protocol in README.md.
     fn sleep_by(&self, sleep: impl FnOnce()) {
         debug_assert!(self.ring.is_empty(), "others rely on it that who sleeps has nothing to steal");
+        self.call_homes(); // who waits in the middle of a poll may owe calls
         let idle = &self.pool.idle;
         match idle.sleep(self.index(), self.searching.take(), || self.any_work()) {
             Err(woken) => self.searching.set(woken.searching()),

@@ -1,7 +1,7 @@
 use super::*;
 use crate::runtime::hire;
 use crate::strand::{self, Builder, Strand, StrandError};
-use crate::{Runtime, Wait};
+use crate::{Runtime, Wait, context};
 use std::io;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -58,4 +58,21 @@ fn what_was_sent_to_who_was_called_back_is_told_that_the_pool_closes() {
     pool.shutdown().wait().unwrap();
     let told = strands.into_iter().map(|strand| strand.try_join());
     assert!(told.into_iter().all(|told| matches!(told, Err(StrandError::Shutdown))));
+}
+
+/// A stand-in finds strands that nobody has started: it sends them to those who stay.
+#[test]
+fn no_strand_starts_at_a_stand_in() {
+    let runtime = Runtime::builder().worker_threads(2).build().unwrap();
+    let pool = runtime.pool("main").unwrap();
+    let inner = pool.inner();
+    inner.reinforced.store(true, Relaxed);
+    inner.reinforce(2, hire).unwrap();
+    let home = || {
+        strand::yield_now();
+        context::with_worker(|worker| worker.map(Worker::index))
+    };
+    let strands: Vec<_> = (0..256).map(|_| Builder::new().pool(&pool).spawn(home)).collect();
+    let homes: Vec<_> = strands.into_iter().map(|strand| strand.join().unwrap()).collect();
+    assert!(homes.iter().all(|home| *home < 2), "{homes:?}");
 }
