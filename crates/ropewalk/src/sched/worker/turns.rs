@@ -23,7 +23,7 @@ use crate::sched::park::WorkerState;
 use crate::sched::pool::Pool;
 use ropewalk_core::prim::{AtomicU64, Lock, Ordering::Relaxed};
 use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// So many calls are worth a look at the clock.
 const CALLS: u32 = 4;
@@ -87,8 +87,8 @@ impl Turns {
     }
 
     /// They take turns for so long, whatever the cores do.
-    #[cfg(test)]
-    pub(super) fn begin_for(&self, long: Duration) {
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    pub(super) fn begin_for(&self, long: std::time::Duration) {
         self.history.lock().looked = Some(Instant::now() + long);
         self.until.store((self.made.elapsed() + long).as_nanos() as u64, Relaxed);
     }
@@ -153,6 +153,7 @@ mod tests {
     use crate::{Runtime, strand};
     use std::sync::{Mutex, mpsc};
     use std::thread;
+    use std::time::Duration;
 
     #[test]
     fn they_end_when_there_is_a_core_again() {
