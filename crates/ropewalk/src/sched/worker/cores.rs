@@ -99,9 +99,9 @@ pub(crate) struct Stay {
 }
 
 impl Stay {
-    /// The next one, if it begins now.
-    pub(super) fn beginning(last: Option<Self>, now: Instant) -> Self {
-        let longest = if runnable().is_some() { LONGEST } else { BLIND };
+    /// The next one, if it begins now. `longest`: where it can be seen that cores have become free.
+    pub(super) fn beginning(last: Option<Self>, now: Instant, longest: Duration) -> Self {
+        let longest = if runnable().is_some() { longest } else { BLIND };
         let took = Self::after(last, now, longest);
         Self { took, until: now + took }
     }
@@ -214,7 +214,7 @@ impl Worker {
             self.pool.notify();
         }
         self.station.counters.asides.bump();
-        let stay = Stay::beginning(aside.last_stay(), now);
+        let stay = Stay::beginning(aside.last_stay(), now, LONGEST);
         self.note_sleep(|| {
             self.stay_away(stay.until, nap(stay.took));
             Slept::Aside
