@@ -142,7 +142,7 @@ impl Builder {
     /// timers and the driver. (Local tasks and strands that have started cannot leave their thread.) If it takes five times as long, it is
     /// reported on stderr, with whom it delays. Zero: nobody comes. Default: 2 ms.
     ///
-    /// Somebody looks for such polls about every 1.5 ms, or every 4 ms after a second with little to do and no long poll: the first one is found that much later.
+    /// Somebody looks for such polls about every 1.5 ms, or every 8 ms after a quarter of a second with little to do and no long poll: the first one is found that much later.
     ///
     /// Where there is no stealing, what is queued at a worker stays there. A runtime on the caller's thread has nobody who would look.
     pub fn rescue_threshold(mut self, threshold: Duration) -> Self {

@@ -58,8 +58,10 @@ use std::time::{Duration, Instant};
 
 /// How long it must not have been called before it lies down, and how long nobody must have done anything before it does not get up by itself.
 const QUIET: Duration = Duration::from_millis(16);
-/// When it gets up by itself, and when it looks again if it is at ease.
+/// When it gets up by itself.
 const NAP: Duration = Duration::from_millis(4);
+/// When it looks again if it is at ease.
+const AT_EASE: Duration = Duration::from_millis(8);
 const STACK: usize = 256 * 1024;
 
 /// What everybody sees of it.
@@ -176,7 +178,7 @@ fn watch(watchdog: &Watchdog, runtime: &Weak<Shared>) {
         let may_nap = calm.may_lie_down(now) && looks.iter().all(|look| !look.had_hogs(now));
         let may_nap = may_nap && !ease.is_at_ease();
         let may_sleep = no_stand_ins && (is_quiet || may_nap) && watchdog.lie_down(anybody_awake);
-        let tick = if ease.is_at_ease() { tick.max(NAP) } else { tick };
+        let tick = if ease.is_at_ease() { tick.max(AT_EASE) } else { tick };
         drop((pools, runtime)); // nothing is kept alive by who sleeps
         if may_sleep {
             let nap = (!is_quiet).then_some(NAP);
