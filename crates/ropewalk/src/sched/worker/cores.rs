@@ -100,9 +100,9 @@ pub(crate) struct Stay {
 
 impl Stay {
     /// The next one, if it begins now. `longest`: where it can be seen that cores have become free.
-    pub(super) fn beginning(last: Option<Self>, now: Instant, longest: Duration) -> Self {
+    pub(super) fn beginning(last: Option<Self>, now: Instant, first: Duration, longest: Duration) -> Self {
         let longest = if runnable().is_some() { longest } else { BLIND };
-        let took = Self::after(last, now, longest);
+        let took = Self::after(last, now, first.min(longest), longest);
         Self { took, until: now + took }
     }
 
@@ -116,11 +116,11 @@ impl Stay {
     }
 
     /// How long the next one should be, if it begins now.
-    fn after(last: Option<Self>, now: Instant, longest: Duration) -> Duration {
-        let Some(last) = last else { return FIRST };
+    fn after(last: Option<Self>, now: Instant, first: Duration, longest: Duration) -> Duration {
+        let Some(last) = last else { return first };
         let halvings = now.saturating_duration_since(last.until).as_secs() / HALF_LIFE.as_secs();
         let remembered = last.took / 1_u32.checked_shl(halvings as u32).unwrap_or(u32::MAX);
-        (2 * remembered).clamp(FIRST, longest)
+        (2 * remembered).clamp(first, longest)
     }
 }
 
@@ -214,7 +214,7 @@ impl Worker {
             self.pool.notify();
         }
         self.station.counters.asides.bump();
-        let stay = Stay::beginning(aside.last_stay(), now, LONGEST);
+        let stay = Stay::beginning(aside.last_stay(), now, FIRST, LONGEST);
         self.note_sleep(|| {
             self.stay_away(stay.until, nap(stay.took));
             Slept::Aside
@@ -319,13 +319,14 @@ mod tests {
     fn it_stays_away_longer_if_it_was_away_lately() {
         let now = Instant::now();
         let last = |took| Some(Stay { took, until: now });
-        assert_eq!(Stay::after(None, now, LONGEST), FIRST);
-        assert_eq!(Stay::after(last(FIRST), now + FIRST, LONGEST), 2 * FIRST);
-        assert_eq!(Stay::after(last(LONGEST), now + FIRST, LONGEST), LONGEST);
-        assert_eq!(Stay::after(last(BLIND), now + FIRST, BLIND), BLIND);
-        assert_eq!(Stay::after(last(LONGEST), now + HALF_LIFE, LONGEST), LONGEST);
-        assert_eq!(Stay::after(last(LONGEST), now + 3 * HALF_LIFE, LONGEST), LONGEST / 4);
-        assert_eq!(Stay::after(last(LONGEST), now + 100 * HALF_LIFE, LONGEST), FIRST);
+        let after = |last, now, longest| Stay::after(last, now, FIRST, longest);
+        assert_eq!(after(None, now, LONGEST), FIRST);
+        assert_eq!(after(last(FIRST), now + FIRST, LONGEST), 2 * FIRST);
+        assert_eq!(after(last(LONGEST), now + FIRST, LONGEST), LONGEST);
+        assert_eq!(after(last(BLIND), now + FIRST, BLIND), BLIND);
+        assert_eq!(after(last(LONGEST), now + HALF_LIFE, LONGEST), LONGEST);
+        assert_eq!(after(last(LONGEST), now + 3 * HALF_LIFE, LONGEST), LONGEST / 4);
+        assert_eq!(after(last(LONGEST), now + 100 * HALF_LIFE, LONGEST), FIRST);
         assert_eq!([FIRST, 16 * FIRST, LONGEST].map(nap), [SHORTEST_NAP, 2 * SHORTEST_NAP, LONGEST_NAP]);
     }
 }
