@@ -170,7 +170,7 @@ pub(crate) struct Cores {
     thefts: Cell<u32>,
     looked: Cell<Option<(Instant, CoreTime)>>,
     /// The system does not say.
-    unknown: Cell<bool>,
+    pub(super) unknown: Cell<bool>,
 }
 
 impl Worker {

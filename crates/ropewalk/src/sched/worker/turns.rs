@@ -116,7 +116,7 @@ impl Worker {
     pub(super) fn mind_turns(&self) {
         let count = &self.calls.count;
         count.set(count.get() + 1);
-        if count.get() >= CALLS && self.threaded {
+        if count.get() >= CALLS && self.threaded && !self.cores.unknown.get() {
             count.set(0);
             self.look_for_a_second_core();
         }
@@ -133,7 +133,7 @@ impl Worker {
         if looked.get().is_some_and(|(at, _)| now - at < WINDOW) {
             return;
         }
-        let Some(time) = CoreTime::now() else { return };
+        let Some(time) = CoreTime::now() else { return self.cores.unknown.set(true) };
         let before = looked.replace(Some((now, time)));
         if before.is_some_and(|(_, earlier)| time.lacked_a_core(earlier)) {
             turns.begin(now);
