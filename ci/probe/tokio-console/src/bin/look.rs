@@ -179,6 +179,7 @@ fn duration(text: &str) -> Option<Duration> {
 /// Warn, id, state, name, total, busy, scheduled, idle, polls, kind, place, fields; the first may be empty.
 fn row(line: &str) -> Option<(String, Row)> {
     let line = line.strip_prefix('│')?;
+    let line = line.strip_prefix(">> ").unwrap_or(line).trim_start(); // the one that is chosen
     let warned = line.starts_with('⚠');
     let mut words = line.split_whitespace().skip(if warned { 2 } else { 0 });
     words.next()?.parse::<u64>().ok()?;
@@ -320,7 +321,8 @@ fn details(seat: &mut Seat, name: &str) -> String {
     for _ in 0..3 * TASKS.len() {
         seat.press("\x1b[B");
         seat.press("\r");
-        let text = seat.until("a task", |text| text.contains("│Name: ").then(|| text.to_owned()));
+        // Not every task has a name: the group's has none.
+        let text = seat.until("a task", |text| text.contains("│ID: ").then(|| text.to_owned()));
         if text.contains(&format!("│Name: {name} ")) {
             // What is on it comes with the next answer.
             return seat.until("its wake-ups", |text| text.contains("Self Wakes: ").then(|| text.to_owned()));
