@@ -17,7 +17,7 @@ use crate::sched::host::{Extra, Ticket};
 use crate::sched::park::ThreadParker;
 use crate::sched::reasons;
 use crate::sched::worker::Worker;
-use crate::strand::{Belongings, Manner, interrupt_if_failed};
+use crate::strand::{Belongings, Manner, Seat, interrupt_if_failed};
 pub(crate) use alarm::{Alarm, wait_at_most};
 pub(crate) use root::{Abort, block_on_in};
 use ropewalk_core::task::Header;
@@ -41,12 +41,13 @@ use std::time::{Duration, Instant};
 /// With what the future panics with; with [`HandlerGaveUp`] if a handler returns too early; inside a task if the runtime
 /// was built with [`BlockInTask::Panic`], or if there is no memory for another stack; inside a
 /// [transaction](crate::stm::atomically).
+#[inline(always)] // a strand waits in its caller's frame: see "waiting" in `strand/seat.rs`
 pub fn wait<F: IntoFuture>(future: F) -> F::Output {
-    let future = pin!(future.into_future());
-    match HandlerStack::here(|handlers| handlers.0.get()) {
-        frame if frame.is_null() => wait_as_here(future),
-        // SAFETY: frames on the stack of handlers live in `with_handler` calls further up this very stack.
-        frame => wait_by(unsafe { &*frame }, future),
+    let mut future = pin!(future.into_future());
+    match strand_without_handlers() {
+        // SAFETY: the strand that runs here is alive while it runs.
+        Some(seat) => unsafe { seat.as_ref() }.wait(Manner::Open, |cx| future.as_mut().poll(cx)),
+        None => wait_elsewhere(future),
     }
 }
 
@@ -61,6 +62,7 @@ pub trait Wait: IntoFuture + Sized {
     ///
     /// # Panics
     /// As [`wait`].
+    #[inline(always)]
     fn wait(self) -> Self::Output {
         wait(self)
     }
@@ -144,7 +146,7 @@ pub fn with_handler<R>(handler: &dyn Handler, f: impl FnOnce() -> R) -> R {
     // SAFETY: the frame is taken off the stack of handlers before `handler` is given back to the caller, whatever way
     // `f` ends, and a suspended stack takes its handlers with it: so the lifetime may be hidden.
     let handler = unsafe { std::mem::transmute::<&dyn Handler, &'static dyn Handler>(handler) };
-    // SAFETY: as in `wait`.
+    // SAFETY: as in `wait_elsewhere`.
     let in_transaction = unsafe { outer.as_ref() }.is_some_and(|frame| frame.in_transaction);
     let frame = HandlerFrame { handler, outer, in_transaction };
     let _restore = HandlerStack::swap(&frame);
@@ -187,7 +189,7 @@ pub(crate) fn as_transaction<R>(f: impl FnOnce() -> R) -> R {
 /// Whether a transaction runs here.
 pub(crate) fn is_in_transaction() -> bool {
     let frame = HandlerStack::here(|handlers| handlers.0.get());
-    // SAFETY: as in `wait`.
+    // SAFETY: as in `wait_elsewhere`.
     unsafe { frame.as_ref() }.is_some_and(|frame| frame.in_transaction)
 }
 
@@ -201,7 +203,7 @@ pub(crate) fn refuse_in_transaction_here(what: &str) {
 /// If it is one of a transaction.
 #[inline]
 fn refuse_in_transaction(frame: *const HandlerFrame, what: &str) {
-    // SAFETY: as in `wait`.
+    // SAFETY: as in `wait_elsewhere`.
     if unsafe { frame.as_ref() }.is_some_and(|frame| frame.in_transaction) {
         panic!(
             "ropewalk: {what}: it would be run again, with everything inside, whenever it meets another one; \
@@ -259,22 +261,47 @@ fn wait_by<F: Future>(frame: &HandlerFrame, future: Pin<&mut F>) -> F::Output {
     output.unwrap_or_else(|| std::panic::panic_any(HandlerGaveUp))
 }
 
-/// Waits as the place does, handlers aside.
-#[inline]
-fn wait_as_here<F: Future + ?Sized>(mut future: Pin<&mut F>) -> F::Output {
-    // The strand waits in this frame, not in that of a closure (`strand/seat.rs`).
-    let Some(worker) = context::with_worker(|worker| worker.map(NonNull::from)) else {
-        return park_thread(|cx| poll_in_nurseries(future.as_mut(), cx));
-    };
-    // SAFETY: this thread is that worker until what runs on it now has returned.
-    let worker = unsafe { worker.as_ref() };
-    worker.frame.own().holds.refuse_to_wait();
-    if let Some(seat) = worker.frame.strand.get() {
+/// The strand that runs here, if nobody has decided how it waits.
+///
+/// # Panics
+/// As [`Holds::refuse_to_wait`](crate::thread::Holds::refuse_to_wait).
+#[inline(always)]
+fn strand_without_handlers() -> Option<NonNull<Seat>> {
+    context::with_worker(|worker| {
+        let seat = worker?.frame.strand.get()?;
         // SAFETY: the strand that runs here is alive while it runs.
-        return unsafe { seat.as_ref() }.wait(Manner::Open, |cx| future.as_mut().poll(cx));
+        let own = unsafe { &seat.as_ref().own };
+        let is_plain = own.handlers.is_empty();
+        if is_plain {
+            own.holds.refuse_to_wait();
+        }
+        is_plain.then_some(seat)
+    })
+}
+
+#[inline(never)]
+fn wait_elsewhere<F: Future>(future: Pin<&mut F>) -> F::Output {
+    match HandlerStack::here(|handlers| handlers.0.get()) {
+        frame if frame.is_null() => wait_as_here(future),
+        // SAFETY: frames on the stack of handlers live in `with_handler` calls further up this very stack.
+        frame => wait_by(unsafe { &*frame }, future),
     }
-    refuse_if_in_task(worker);
-    worker.wait_here(|cx| poll_in_nurseries(future.as_mut(), cx))
+}
+
+/// Waits as the place does, handlers aside.
+fn wait_as_here<F: Future + ?Sized>(mut future: Pin<&mut F>) -> F::Output {
+    context::with_worker(|worker| {
+        let Some(worker) = worker else {
+            return park_thread(|cx| poll_in_nurseries(future.as_mut(), cx));
+        };
+        worker.frame.own().holds.refuse_to_wait();
+        if let Some(seat) = worker.frame.strand.get() {
+            // SAFETY: the strand that runs here is alive while it runs.
+            return unsafe { seat.as_ref() }.wait(Manner::Open, |cx| future.as_mut().poll(cx));
+        }
+        refuse_if_in_task(worker);
+        worker.wait_here(|cx| poll_in_nurseries(future.as_mut(), cx))
+    })
 }
 
 /// Polls what is waited for off strands. A nursery around it that has failed makes it unwind.

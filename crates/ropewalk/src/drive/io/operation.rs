@@ -86,7 +86,7 @@ where
 {
     type Output = io::Result<R>;
 
-    #[inline]
+    #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // SAFETY: it is not moved out of here (I2).
         let this = unsafe { self.get_unchecked_mut() };
@@ -134,7 +134,7 @@ pub(super) struct Parts<O>(pub(super) O);
 impl<O: Future<Output = io::Result<Part>>> Future for Parts<O> {
     type Output = io::Result<()>;
 
-    #[inline]
+    #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // SAFETY: it is pinned with the future (I2).
         let mut part = unsafe { self.map_unchecked_mut(|this| &mut this.0) };

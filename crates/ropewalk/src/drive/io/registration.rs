@@ -145,7 +145,7 @@ impl<T: AsFd> Moored<T> {
     ///
     /// If less was moved than could have been, the stream is used up, unless something urgent is there. The tick of `seen` is
     /// from before the operation: what came since is not forgotten. A stream that is closed stays readable to its end.
-    #[inline]
+    #[inline(always)]
     pub(super) fn attempt<R, E: Extent<R>>(
         &self,
         slot: &Slot,
