@@ -41,7 +41,7 @@ mod timers;
 pub(crate) mod turns;
 
 use batch::Batch;
-use cores::Cores;
+use cores::{Asked, Cores};
 use crowd::Crowd;
 pub(crate) use frame::Frame;
 use pair::Tempo;
@@ -50,7 +50,6 @@ use rest::Rest;
 use sample::Sampler;
 pub(crate) use sample::{Histograms, Samples};
 pub(crate) use timers::Timers;
-use turns::Calls;
 
 use super::fibre::Fibres;
 use super::idle::Searching;
@@ -133,7 +132,7 @@ pub(crate) struct Worker {
     pub(super) habit: Habit,
     crowd: Crowd,
     cores: Cores,
-    calls: Calls,
+    calls: Asked,
     tempo: Tempo,
     /// How often in a row little was to be had elsewhere; below zero: how often not to wait for more.
     small_hauls: Cell<i32>,
@@ -186,7 +185,7 @@ impl Worker {
             habit: Habit::default(),
             crowd: Crowd::default(),
             cores: Cores::default(),
-            calls: Calls::default(),
+            calls: Asked::default(),
             tempo: Tempo::default(),
             small_hauls: Cell::new(0),
             leave: Cell::new(false),

@@ -3,7 +3,7 @@
 //! A burst of events wakes a second worker, which steals half of it. That is right if there is a core for both. If whoever
 //! sends the events wants that core, or another program, then three share two: the burst is not over sooner, the sender goes
 //! on later, and every task that moved has left its caches behind. The kernel knows: it counts how long each thread ran, and
-//! how long it could have run and there was no core. After every [`THEFTS`] thefts, but not more often than every
+//! how long it could have run and there was no core. After every [`REASONS`] thefts, but not more often than every
 //! [`WINDOW`], a worker looks at both. If it waited for more than one part in [`SHARE`] of the time in which it wanted to run,
 //! it stands aside: for [`FIRST`], and twice as long each time that it happens to a worker of the pool, up to [`LONGEST`], or
 //! [`BLIND`] where it could not see that cores have become free. That is forgotten by half every [`HALF_LIFE`]: loads come and go, and
@@ -26,8 +26,8 @@ use std::cell::Cell;
 use std::ffi::CStr;
 use std::time::{Duration, Instant};
 
-const THEFTS: u32 = 4;
-pub(super) const WINDOW: Duration = Duration::from_millis(1);
+const REASONS: u32 = 4;
+const WINDOW: Duration = Duration::from_millis(1);
 const SHARE: u64 = 8;
 const FIRST: Duration = Duration::from_millis(4);
 const LONGEST: Duration = Duration::from_millis(1024);
@@ -167,34 +167,64 @@ fn is_normal() -> bool {
 /// What a worker knows about its core.
 #[derive(Debug, Default)]
 pub(crate) struct Cores {
-    thefts: Cell<u32>,
-    looked: Cell<Option<(Instant, CoreTime)>>,
+    thefts: Asked,
     /// The system does not say.
-    pub(super) unknown: Cell<bool>,
+    unknown: Cell<bool>,
+}
+
+/// How often there was a reason to ask whether this thread has a core, and what the answer was last.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    reasons: Cell<u32>,
+    last: Cell<Option<(Instant, CoreTime)>>,
+}
+
+impl Asked {
+    /// What was before does not count.
+    pub(super) fn begin_anew(&self) {
+        self.last.set(None);
+    }
+
+    /// Whether this thread has waited too long for a core since it last asked; if that was just now, it does not. `None`: the system does not say.
+    fn has_lacked_one(&self, now: Instant) -> Option<bool> {
+        if self.last.get().is_some_and(|(at, _)| now - at < WINDOW) {
+            return Some(false);
+        }
+        let time = CoreTime::now()?;
+        let before = self.last.replace(Some((now, time)));
+        Some(before.is_some_and(|(_, earlier)| time.lacked_a_core(earlier)))
+    }
 }
 
 impl Worker {
+    /// There was a reason to ask. Whether it is time to: every few are worth a look at the clock.
+    pub(super) fn is_time_to_ask(&self, asked: &Asked) -> bool {
+        let reasons = (asked.reasons.get() + 1) % REASONS;
+        asked.reasons.set(reasons);
+        reasons == 0 && self.threaded && !self.cores.unknown.get()
+    }
+
+    /// Whether this worker has waited too long for a core since it last asked.
+    pub(super) fn has_lacked_a_core(&self, asked: &Asked, now: Instant) -> bool {
+        asked.has_lacked_one(now).unwrap_or_else(|| {
+            self.cores.unknown.set(true);
+            false
+        })
+    }
+
     /// There was a theft, and what it brought is done: is there a core for this worker?
     pub(super) fn mind_cores(&self) {
-        let thefts = &self.cores.thefts;
-        thefts.set(thefts.get() + 1);
-        if thefts.get() >= THEFTS && self.threaded && !self.cores.unknown.get() {
-            thefts.set(0);
+        if self.is_time_to_ask(&self.cores.thefts) {
             self.look_for_a_core();
         }
     }
 
     #[cold]
     fn look_for_a_core(&self) {
-        let (now, looked) = (Instant::now(), &self.cores.looked);
-        if looked.get().is_some_and(|(at, _)| now - at < WINDOW) {
-            return;
-        }
-        let Some(time) = CoreTime::now() else { return self.cores.unknown.set(true) };
-        let before = looked.replace(Some((now, time)));
-        if before.is_some_and(|(_, earlier)| time.lacked_a_core(earlier)) {
+        let (now, thefts) = (Instant::now(), &self.cores.thefts);
+        if self.has_lacked_a_core(thefts, now) {
             self.leave_the_core(now);
-            looked.set(CoreTime::now().map(|time| (Instant::now(), time)));
+            thefts.last.set(CoreTime::now().map(|time| (Instant::now(), time)));
         }
     }
 
@@ -279,6 +309,21 @@ mod tests {
         for line in ["", "1 2 3", "1 2 3 4", "1 2 3 x/y"] {
             assert_eq!(parse_runnable(line), None);
         }
+    }
+
+    #[test]
+    fn nobody_has_lacked_a_core_who_asks_for_the_first_time_or_has_just_asked() {
+        let (asked, now) = (Asked::default(), Instant::now());
+        let Some(first) = asked.has_lacked_one(now) else {
+            return eprintln!("skipped: the system does not say");
+        };
+        assert!(!first);
+        asked.last.set(Some((now, CoreTime::default()))); // since then it has run and waited
+        assert_eq!(asked.has_lacked_one(now), Some(false));
+        assert_eq!(asked.last.get().map(|(_, time)| time), Some(CoreTime::default()), "it was not looked");
+        asked.begin_anew();
+        assert_eq!(asked.has_lacked_one(now), Some(false));
+        assert_ne!(asked.last.get().map(|(_, time)| time), Some(CoreTime::default()));
     }
 
     #[test]
