@@ -318,12 +318,13 @@ mod tests {
             return eprintln!("skipped: the system does not say");
         };
         assert!(!first);
-        asked.last.set(Some((now, CoreTime::default()))); // since then it has run and waited
-        assert_eq!(asked.has_lacked_one(now), Some(false));
-        assert_eq!(asked.last.get().map(|(_, time)| time), Some(CoreTime::default()), "it was not looked");
+        let never = CoreTime { ran: u64::MAX, waited: u64::MAX };
+        let last = || asked.last.get().map(|(_, time)| time);
+        asked.last.set(Some((now, never)));
+        assert_eq!((asked.has_lacked_one(now), last()), (Some(false), Some(never)), "it was not looked");
         asked.begin_anew();
         assert_eq!(asked.has_lacked_one(now), Some(false));
-        assert_ne!(asked.last.get().map(|(_, time)| time), Some(CoreTime::default()));
+        assert_ne!(last(), Some(never));
     }
 
     #[test]
