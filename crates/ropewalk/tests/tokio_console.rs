@@ -295,15 +295,18 @@ fn who_waits_for_its_children_is_not_taken_for_lost() {
     let recorder = Recorder::get();
     let runtime = observed(2);
     let (started, starts) = channel::oneshot::channel();
-    let (send, receive) = std::sync::mpsc::channel::<()>();
+    let ((go, told), (send, receive)) = (std::sync::mpsc::channel::<()>(), std::sync::mpsc::channel::<()>());
     let parent = named("parent").spawn_on(&runtime.handle(), async move {
         let mut group = TaskGroup::new();
         group.spawn(async move {
+            told.recv().unwrap();
             started.send(()).unwrap();
             receive.recv() // it is in the middle of its poll: who cancels it has to wait
         });
         starts.await.unwrap();
     });
+    recorder.until("parent", |seen| seen.left == 1);
+    go.send(()).unwrap();
     recorder.until("parent", |seen| seen.wakers() == 1 && seen.entered == 2 && seen.left == 2);
     assert!(runtime.tasks().iter().any(|task| task.state == "ending"));
     send.send(()).unwrap();
