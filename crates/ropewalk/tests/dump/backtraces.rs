@@ -117,8 +117,11 @@ mod asked {
             );
             let text = dump.to_string();
             let file = "tests/dump/backtraces.rs:";
+            // Where a wait was inlined, a program with nothing but line tables tells the last part of the name only.
             assert!(
-                text.contains("\n    at dump::backtraces::asked::inner_function at ") && text.contains(file),
+                text.contains("inner_function at ")
+                    && text.contains("\n    at dump::backtraces::asked::outer_function at ")
+                    && text.contains(file),
                 "{text}"
             );
             gate.open();
