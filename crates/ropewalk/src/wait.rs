@@ -45,7 +45,7 @@ use std::time::{Duration, Instant};
 pub fn wait<F: IntoFuture>(future: F) -> F::Output {
     let mut future = pin!(future.into_future());
     match strand_without_handlers() {
-        // SAFETY: the strand that runs here is alive while it runs.
+        // SAFETY: the strand that runs here is alive while it runs, and so is its seat (S1).
         Some(seat) => unsafe { seat.as_ref() }.wait(Manner::Open, |cx| future.as_mut().poll(cx)),
         None => wait_elsewhere(future),
     }
@@ -269,13 +269,12 @@ fn wait_by<F: Future>(frame: &HandlerFrame, future: Pin<&mut F>) -> F::Output {
 fn strand_without_handlers() -> Option<NonNull<Seat>> {
     context::with_worker(|worker| {
         let seat = worker?.frame.strand.get()?;
-        // SAFETY: the strand that runs here is alive while it runs.
+        // SAFETY: the strand that runs here is alive while it runs, and so is its seat (S1).
         let own = unsafe { &seat.as_ref().own };
-        let is_plain = own.handlers.is_empty();
-        if is_plain {
+        own.handlers.is_empty().then(|| {
             own.holds.refuse_to_wait();
-        }
-        is_plain.then_some(seat)
+            seat
+        })
     })
 }
 
@@ -331,7 +330,7 @@ fn refuse_if_in_task(worker: &Worker) {
 /// left half way.
 pub(crate) fn wait_shielded<R>(worker: &Worker, attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
     match worker.frame.strand.get() {
-        // SAFETY: the strand that runs here is alive while it runs.
+        // SAFETY: the strand that runs here is alive while it runs, and so is its seat (S1).
         Some(seat) => unsafe { seat.as_ref() }.wait(Manner::Shielded, attempt),
         None => worker.wait_here(attempt),
     }

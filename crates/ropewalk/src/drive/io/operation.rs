@@ -2,6 +2,8 @@
 //!
 //! * **I2** An [`Operation`] is pinned, also as one of [`Parts`]: its address is its name among those who wait, and it is not
 //!   there any more when it is gone.
+//!
+//! What is polled here is inlined wherever it is awaited: after a system call the processor predicts no return any more.
 
 use super::contract::Interest;
 use super::extent::{Extent, Part};
