@@ -21,6 +21,8 @@ pub enum Peer {
     RopewalkUring,
     /// A server on strands, where others are on tasks.
     RopewalkStrand,
+    /// The same on one thread, as `RopewalkCt` is.
+    RopewalkStrandCt,
     TokioMt,
     TokioCt,
     Smol,
@@ -45,11 +47,12 @@ pub enum Peer {
 }
 
 impl Peer {
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Ropewalk,
         Self::RopewalkCt,
         Self::RopewalkUring,
         Self::RopewalkStrand,
+        Self::RopewalkStrandCt,
         Self::TokioMt,
         Self::TokioCt,
         Self::Smol,
@@ -76,6 +79,7 @@ impl Peer {
             Self::RopewalkCt => "ropewalk-ct",
             Self::RopewalkUring => "ropewalk-uring",
             Self::RopewalkStrand => "ropewalk-strand",
+            Self::RopewalkStrandCt => "ropewalk-strand-ct",
             Self::TokioMt => "tokio-mt",
             Self::TokioCt => "tokio-ct",
             Self::Smol => "smol",
@@ -110,7 +114,14 @@ impl Peer {
 
     /// One of our forms.
     pub fn is_ours(self) -> bool {
-        matches!(self, Self::Ropewalk | Self::RopewalkCt | Self::RopewalkUring | Self::RopewalkStrand)
+        matches!(
+            self,
+            Self::Ropewalk
+                | Self::RopewalkCt
+                | Self::RopewalkUring
+                | Self::RopewalkStrand
+                | Self::RopewalkStrandCt
+        )
     }
 
     /// Neither ours nor the floor without a runtime.

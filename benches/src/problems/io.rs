@@ -5,15 +5,28 @@ use super::Problem;
 use crate::http_hello::{self, Hello};
 use crate::meter::{Meter, Sample, Speed};
 use crate::peers::Peer::{
-    self, Go, Limit, May, Monoio, Ropewalk, RopewalkCt, RopewalkStrand, RopewalkUring, Smol, TokioCt, TokioMt,
+    self, Go, Limit, May, Monoio, Ropewalk, RopewalkCt, RopewalkStrand, RopewalkStrandCt, RopewalkUring,
+    Smol, TokioCt, TokioMt,
 };
 use crate::service::Cores;
 use crate::side::Rig;
 use crate::tcp_10k::{self, Buffers, Crowd};
 use crate::tcp_echo::{self, Echo};
 
-const ECHO_PEERS: &[Peer] =
-    &[Ropewalk, RopewalkCt, RopewalkUring, RopewalkStrand, TokioMt, TokioCt, Smol, May, Monoio, Go, Limit];
+const ECHO_PEERS: &[Peer] = &[
+    Ropewalk,
+    RopewalkCt,
+    RopewalkUring,
+    RopewalkStrand,
+    RopewalkStrandCt,
+    TokioMt,
+    TokioCt,
+    Smol,
+    May,
+    Monoio,
+    Go,
+    Limit,
+];
 /// may and Go cannot wait for readiness and read later, as far as their sockets show.
 const READY_PEERS: &[Peer] = &[Ropewalk, RopewalkCt, RopewalkUring, TokioMt, TokioCt, Smol, Limit];
 /// Who can run hyper, and Go.

@@ -5,12 +5,10 @@
 //! generator and runs one task, so a seed determines the whole interleaving.
 
 use super::fibre::Fibres;
-use super::park::NEVER;
 use super::pool::{Phase, Pool};
 use super::station::Status;
 use super::worker::Worker;
 use crate::context;
-use crate::drive::time::PreciseSleep;
 use crate::runtime::{GRACE, NAP, NEVER_COMES};
 use crate::wait::{Abort, Alarm};
 use ropewalk_core::prim::Lock;
@@ -101,7 +99,7 @@ impl Seat {
             _ => {
                 let crew = state.crew.take().ok_or(Taken::Over)?;
                 state.driver = Some(here);
-                Ok(Driving { seat: self, precise: None, crew: Some(crew) })
+                Ok(Driving { seat: self, crew: Some(crew) })
             }
         }
     }
@@ -141,8 +139,6 @@ impl Wake for Bell {
 /// The right to drive, until it is dropped.
 pub(crate) struct Driving<'a> {
     seat: &'a Seat,
-    /// While it sleeps until deadlines: the thread is not ours.
-    precise: Option<PreciseSleep>,
     crew: Option<Crew>,
 }
 
@@ -162,20 +158,21 @@ impl Driving<'_> {
             if !self.run_while_ready(&done) && !done() && !self.first().skip_time() {
                 context::with_worker(|host| match host {
                     Some(host) => self.first().sleep_at(host),
-                    None => {
-                        self.be_precise();
-                        self.first().sleep();
-                    }
+                    None => self.first().sleep(),
                 });
                 self.first().stop_searching(); // whoever is drawn next looks into every queue
             }
         }
     }
 
-    fn be_precise(&mut self) {
-        if self.first().pool.first_deadline() != NEVER {
-            self.precise.get_or_insert_with(PreciseSleep::new);
-        }
+    /// The same for something that tells the worker to leave when it is over. Then the only worker may sleep where it is, in its loop: the way
+    /// from there to here and back is long, for who does it for each event. A guest may not, nor one whose clock is to be moved before it sleeps.
+    pub(crate) fn run_root_until(&mut self, done: impl Fn() -> bool) {
+        let is_guest = context::with_worker(|host| host.is_some());
+        let is_only = self.workers().len() == 1 && !self.first().pool.config.clock.is_own();
+        self.first().at_home.set(is_only && !is_guest);
+        self.run_until(done);
+        self.first().at_home.set(false);
     }
 
     /// The same, one task at a time, since some may be ready for ever; and not longer than `until`. What else may make it
@@ -203,10 +200,7 @@ impl Driving<'_> {
                     let Some(_alarm) = Alarm::set(left(), move || bell.wake()) else { return };
                     self.first().sleep_at(host);
                 }
-                None => {
-                    self.be_precise();
-                    self.first().sleep_at_most(left());
-                }
+                None => self.first().sleep_at_most(left()),
             });
             self.first().stop_searching();
         }
@@ -304,6 +298,7 @@ impl Driving<'_> {
 /// A pool that is closed while somebody drives it is driven to its end before the seat is given up.
 impl Drop for Driving<'_> {
     fn drop(&mut self) {
+        self.first().leave_thread();
         let bound = self.workers().iter().any(|worker| worker.is_bound());
         if !bound {
             for worker in self.workers() {

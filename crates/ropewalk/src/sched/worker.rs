@@ -61,6 +61,7 @@ use super::slab::Cache;
 use super::spin::SpinCredit;
 use super::station::{Kit, Station};
 use super::watchdog::Watchdog;
+use crate::drive::time::PreciseSleep;
 use crate::fork::Spare;
 use crate::strand::StackCache;
 use ropewalk_core::task::{Header, Runnable, TaskId};
@@ -142,6 +143,10 @@ pub(crate) struct Worker {
     pub(crate) single: Cell<bool>,
     /// The worker has a thread of its own, on which it may sleep.
     threaded: bool,
+    /// Whoever drives it lets it sleep in its loop, as if it had.
+    pub(super) at_home: Cell<bool>,
+    /// While somebody drives it who sleeps until deadlines: the thread is not ours.
+    precise: Cell<Option<PreciseSleep>>,
     /// Somebody wants to hear when it falls asleep or gets up.
     hooked: bool,
     pub(crate) frame: Frame,
@@ -166,7 +171,7 @@ impl Worker {
             forks: RefCell::new(forks),
             streak: Cell::new(0),
             slot_open: Cell::new(false),
-            uncalled: Cell::new(true),
+            uncalled: Cell::new(threaded),
             batch: Batch::default(),
             random: Cell::new(pool.config.random(station.index as u64)),
             ids: Cell::new((0, 0)),
@@ -192,6 +197,8 @@ impl Worker {
             single: Cell::new(false),
             alone: Cell::new(true),
             threaded,
+            at_home: Cell::new(false),
+            precise: Cell::new(None),
             hooked: pool.config.hooks.on_thread_park.is_some()
                 || pool.config.hooks.on_thread_unpark.is_some(),
             frame: Frame::default(),
@@ -442,9 +449,9 @@ impl Worker {
         self.pinned.get() > 0 || self.station.parked.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether it has a thread of its own, on which it may sleep.
-    pub(super) fn is_threaded(&self) -> bool {
-        self.threaded
+    /// Whether it sleeps in its loop. A pool that closes may be over for who drives it: that one looks.
+    fn sleeps_here(&self) -> bool {
+        self.threaded || self.at_home.get() && !self.closing.get()
     }
 
     /// Whether there is no other worker in the pool.

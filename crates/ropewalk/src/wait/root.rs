@@ -122,7 +122,7 @@ fn drive_root<F: Future>(runtime: &Handle, mut driving: Driving<'_>, mut future:
     };
     let abort = Abort("the scheduler, or a hook called by it, panicked under block_on");
     driving.first().push_pinned(runnable);
-    driving.run_until(|| handle.is_finished() || runtime.shared.is_terminated());
+    driving.run_root_until(|| handle.is_finished() || runtime.shared.is_terminated());
     if !handle.is_finished() {
         handle.cancel();
         driving.run_until(|| handle.is_finished());

@@ -13,7 +13,7 @@ use super::spare::{Spare, Spares};
 use super::uring::Uring;
 use crate::drive::Driver;
 use ropewalk_core::prim::real::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
-use ropewalk_core::prim::{Lock, fence};
+use ropewalk_core::prim::{BriefLock, fence};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(crate) struct Reactor {
     files: Option<Arc<Uring>>,
     registry: Registry,
     spares: Arc<Spares>,
-    harvest: Lock<Events>,
+    harvest: BriefLock<Events>,
     /// Whether there is something in it: a hint, written under its lock.
     full: AtomicBool,
     over: AtomicBool,
@@ -50,7 +50,7 @@ impl Reactor {
             #[cfg(target_os = "linux")]
             files: None,
             spares: Spares::new(),
-            harvest: Lock::new(Events::new()),
+            harvest: BriefLock::new(Events::new()),
             full: AtomicBool::new(false),
             over: AtomicBool::new(false),
             registered: AtomicUsize::new(0),
@@ -145,8 +145,10 @@ impl Reactor {
         }
         if !events.is_empty() {
             let mut harvest = self.harvest.lock(); // X1: it was left empty, and only we collect
-            *harvest = events;
+            let unused = std::mem::replace(&mut *harvest, events);
             self.full.store(true, Relaxed);
+            drop(harvest);
+            drop(unused);
         } else {
             self.keep_buffer(events);
         }
@@ -179,11 +181,12 @@ impl Reactor {
     }
 
     /// An empty buffer is used again, unless there is something in its place by now.
-    fn keep_buffer(&self, events: Events) {
+    fn keep_buffer(&self, mut events: Events) {
         let mut harvest = self.harvest.lock();
         if harvest.is_empty() {
-            *harvest = events;
+            std::mem::swap(&mut *harvest, &mut events);
         }
+        drop(harvest);
     }
 
     pub(super) fn driver(&self) -> &dyn IoDriver {
@@ -214,9 +217,9 @@ impl Driver for Arc<Reactor> {
         self.collect(timeout);
     }
 
-    /// No system call if nothing is watched.
+    /// No system call if nothing is watched, or what was found is still to be delivered.
     fn poll(&self) {
-        if self.is_watching() {
+        if self.is_watching() && !self.has_events() {
             self.collect(Some(Duration::ZERO));
         }
     }

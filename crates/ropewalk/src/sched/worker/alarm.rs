@@ -11,7 +11,7 @@ impl Worker {
     pub(super) fn get_up(&self) {
         self.is_back();
         // Timers and sockets wait for a worker, too, if none is asleep who would see to them.
-        if self.pool.idle.counters().sleeping() == 0 {
+        if self.threaded && self.pool.idle.counters().sleeping() == 0 {
             fence(SeqCst); // as in `Pool::watch_for_others`
             if self.pool.awaits_anything() {
                 self.call_watchdog();
@@ -23,9 +23,9 @@ impl Worker {
         }
     }
 
-    /// The worker was not seen to be awake: the watchdog may sleep.
+    /// The worker was not seen to be awake: the watchdog may sleep. (It has no eye on threads that are somebody else's.)
     pub(super) fn is_back(&self) {
-        self.uncalled.set(true);
+        self.uncalled.set(self.threaded);
         self.slot_open.set(false);
         self.station.hold.is_unwatched();
     }

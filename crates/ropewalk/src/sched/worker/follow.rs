@@ -15,7 +15,7 @@ impl Worker {
     pub(super) fn look_around(&self, resting: bool) {
         // One that is about to sleep in the driver finds there what it would find now.
         let polled =
-            if resting && self.is_threaded() { self.pool.seam.is_free() } else { self.pool.seam.poll() };
+            if resting && self.sleeps_here() { self.pool.seam.is_free() } else { self.pool.seam.poll() };
         self.see_to_timers(match (polled, resting) {
             (false, _) => Timers::Own,
             (true, false) => Timers::Overdue,

@@ -1,8 +1,9 @@
 //! What a worker does when there is nothing to do: spin a little, then sleep. The protocol is in `../README.md`.
 
-use super::super::park::Limit;
+use super::super::park::{Limit, NEVER};
 use super::super::recorder::Slept;
 use super::Worker;
+use crate::drive::time::PreciseSleep;
 use ropewalk_core::task::Runnable;
 use std::time::Duration;
 
@@ -21,24 +22,25 @@ pub(super) enum Rest {
 }
 
 impl Worker {
-    /// Spins a little, then sleeps until there is a reason not to. A worker without a thread of its own leaves instead.
+    /// Spins a little, then sleeps until there is a reason not to. A worker that may not sleep here leaves instead.
     pub(super) fn rest(&self) -> Rest {
         self.look_around(true);
         self.mind_samples_at_rest();
-        if self.has_own() || !self.threaded && self.any_work() {
+        let sleeps = self.sleeps_here();
+        if self.has_own() || !sleeps && self.any_work() {
             return Rest::CalledOff;
         }
-        if !self.threaded {
+        if !sleeps {
             self.stop_searching(); // others would rely on it, and it may not run again for long
         }
-        if self.may_go() || !self.threaded {
+        if self.may_go() || !sleeps {
             self.leave.set(true);
         } else if self.retiring.get() {
             if self.station.inbox.is_empty() {
                 self.between_hooks(|| self.park());
                 self.get_up();
             }
-        } else if self.has_passed_the_turn() || !self.spin() {
+        } else if !self.threaded || self.has_passed_the_turn() || !self.spin() {
             self.sleep();
             return Rest::Over(self.called_for());
         }
@@ -68,6 +70,22 @@ impl Worker {
             None => self.sleep(),
         }
         self.look_next(); // it may have been a deadline
+    }
+
+    /// Until when to sleep in the driver. A thread that is somebody else's sleeps precisely, from the first deadline on.
+    fn limit(&self) -> Limit {
+        let limit = self.pool.limit();
+        if !self.threaded && limit.wake_at != NEVER {
+            let precise = self.precise.take().unwrap_or_else(PreciseSleep::new);
+            self.precise.set(Some(precise));
+        }
+        limit
+    }
+
+    /// Whoever drove this worker takes its thread back.
+    pub(crate) fn leave_thread(&self) {
+        self.at_home.set(false);
+        self.precise.set(None);
     }
 
     /// Sleeps as a guest: this worker is driven by something that runs on `host`, which goes on with other work.
@@ -101,7 +119,7 @@ impl Worker {
     /// Sleeps for a while, or until something is sent here.
     pub(crate) fn nap(&self, at_most: Duration) {
         let limit = || {
-            let limit = self.pool.limit();
+            let limit = self.limit();
             Limit { timeout: Some(limit.timeout.map_or(at_most, |limit| limit.min(at_most))), ..limit }
         };
         self.note_sleep(|| self.station.parker.park(&self.pool.seam, limit));
@@ -133,8 +151,8 @@ impl Worker {
         self.station.counters.parks.bump();
         let (parker, seam) = (&self.station.parker, &self.pool.seam);
         self.note_sleep(|| match self.has_relayed() {
-            true => parker.park_beside(seam, || self.pool.limit()),
-            false => parker.park(seam, || self.pool.limit()),
+            true => parker.park_beside(seam, || self.limit()),
+            false => parker.park(seam, || self.limit()),
         });
         self.look_next(); // it may have been a deadline
         if !self.pool.injector.is_empty() {
