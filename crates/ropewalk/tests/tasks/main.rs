@@ -7,6 +7,7 @@
 #[path = "../kit/mod.rs"]
 mod kit;
 
+mod at_home;
 mod blocking;
 mod determinism;
 mod foreign_executor;
