@@ -71,6 +71,11 @@ pub fn warnings(report: &Report) -> Vec<String> {
     warnings
 }
 
+/// Which of our forms is judged, unless that is the plain one.
+fn form(ours: Peer) -> String {
+    ours.name().strip_prefix("ropewalk-").map_or_else(String::new, |form| format!(" ({form})"))
+}
+
 /// Ropewalk against the best peer, tokio and its target.
 fn verdict_table(text: &mut String, report: &Report) {
     *text += "| row | ropewalk | best peer | ratio | best tokio | ratio | not behind tokio, smol | target | reached | met |\n";
@@ -80,7 +85,9 @@ fn verdict_table(text: &mut String, report: &Report) {
         let [best, best_ratio] = against(verdict.best);
         let [tokio, tokio_ratio] = against(verdict.tokio);
         let [target, reached, met] = verdict.goal.map_or_else(dashes::<3>, |goal| goal_cells(line, goal));
-        let ours = verdict.ours.map_or("-".into(), |ours| format!("{} {}", number(ours), plain(&line.unit)));
+        let form = form(line.ours);
+        let ours =
+            verdict.ours.map_or("-".into(), |ours| format!("{} {}{form}", number(ours), plain(&line.unit)));
         let floor = finding(verdict.floor_held);
         let _ = writeln!(
             text,

@@ -1,19 +1,31 @@
 //! The rows about sockets.
+//!
+//! Each peer is measured at its best, and for an echo server here that is one thread: tokio's current-thread runtime, monoio, the loop written
+//! by hand. So it is our runtime without threads that is judged beside them; `..._2w` is the same on two workers. What TARGETS asks for on two
+//! workers (`http_hello`) is judged there.
 
 use super::{Better, PLAIN, Row, Source};
-use crate::peers::Peer::{self, Go, Limit, Monoio, Smol, TokioCt, TokioMt};
+use crate::peers::Peer::{self, Go, Limit, Monoio, Ropewalk, RopewalkCt, Smol, TokioCt, TokioMt};
 
 type Named = &'static [(Peer, f64)];
+
+/// Judged on one thread.
+const ALONE: Row = Row { ours: RopewalkCt, ..PLAIN };
+
+/// The same row for two workers.
+const fn on_two(name: &'static str, row: Row) -> Row {
+    Row { name, ours: Ropewalk, ..row }
+}
 
 /// Thousands of answers a second.
 const fn rate(name: &'static str, target: f64, named: Named) -> Row {
     let source = Source::Value(name);
-    Row { name, unit: "k/s", better: Better::Higher, source, target: Some(target), named, ..PLAIN }
+    Row { name, unit: "k/s", better: Better::Higher, source, target: Some(target), named, ..ALONE }
 }
 
 /// Another figure of the same problem; shown, not judged.
 const fn beside(name: &'static str, unit: &'static str, problem: &'static str, field: &'static str) -> Row {
-    Row { name, unit, source: Source::Extra(problem, field), ..PLAIN }
+    Row { name, unit, source: Source::Extra(problem, field), ..ALONE }
 }
 
 /// The same, judged.
@@ -21,19 +33,51 @@ const fn judged(row: Row, target: f64, named: Named) -> Row {
     Row { target: Some(target), named, ..row }
 }
 
+const ECHO: Row = rate(
+    "tcp_echo",
+    191.0,
+    &[(TokioCt, 191.0), (Limit, 177.0), (TokioMt, 169.0), (Monoio, 165.0), (Smol, 156.0), (Go, 155.0)],
+);
+const ECHO_P99: Row =
+    judged(beside("tcp_echo_p99", "us", "tcp_echo", "p99"), 549.0, &[(TokioCt, 549.0), (TokioMt, 844.0)]);
+const ECHO_CPU: Row = judged(
+    beside("tcp_echo_cpu", "us", "tcp_echo", "cpu_us"),
+    5.2,
+    &[(Limit, 5.2), (TokioCt, 5.2), (TokioMt, 5.3), (Monoio, 6.0)],
+);
+const CROWD_P50: Row = Row {
+    name: "tcp_10k_p50",
+    unit: "us",
+    source: Source::Value("tcp_10k"),
+    target: Some(50.0),
+    named: &[(TokioCt, 50.0), (Limit, 55.0), (TokioMt, 60.0)],
+    ..ALONE
+};
+const CROWD_P99: Row = judged(
+    beside("tcp_10k_p99", "us", "tcp_10k", "p99"),
+    155.0,
+    &[(Limit, 154.0), (TokioCt, 158.0), (TokioMt, 182.0)],
+);
+const CROWD_CPU: Row = judged(
+    beside("tcp_10k_cpu", "us", "tcp_10k", "cpu_us"),
+    8.0,
+    &[(Limit, 8.0), (TokioCt, 8.0), (TokioMt, 10.0)],
+);
+const CROWD_BYTES: Row = Row {
+    // 350 bytes beyond the buffer of 1,024.
+    target: Some(350.0 + 1_024.0),
+    absolute: true,
+    ..beside("tcp_10k_bytes", "B", "tcp_10k", "bytes_per_connection")
+};
+
 pub const ROWS: &[Row] = &[
-    rate(
-        "tcp_echo",
-        191.0,
-        &[(TokioCt, 191.0), (Limit, 177.0), (TokioMt, 169.0), (Monoio, 165.0), (Smol, 156.0), (Go, 155.0)],
-    ),
+    ECHO,
     beside("tcp_echo_p50", "us", "tcp_echo", "p50"),
-    judged(beside("tcp_echo_p99", "us", "tcp_echo", "p99"), 549.0, &[(TokioCt, 549.0), (TokioMt, 844.0)]),
-    judged(
-        beside("tcp_echo_cpu", "us", "tcp_echo", "cpu_us"),
-        5.2,
-        &[(Limit, 5.2), (TokioCt, 5.2), (TokioMt, 5.3), (Monoio, 6.0)],
-    ),
+    ECHO_P99,
+    ECHO_CPU,
+    on_two("tcp_echo_2w", ECHO),
+    on_two("tcp_echo_2w_p99", ECHO_P99),
+    on_two("tcp_echo_2w_cpu", ECHO_CPU),
     Row {
         stretch: Some(1.02 * 235.0),
         ..rate("tcp_echo_1c", 0.98 * 235.0, &[(Limit, 235.0), (TokioCt, 222.0), (Monoio, 221.0), (Go, 181.0)])
@@ -49,32 +93,16 @@ pub const ROWS: &[Row] = &[
         1.02 * 4.2,
         &[(Limit, 4.2), (TokioCt, 4.4), (Monoio, 4.4)],
     ),
-    Row {
-        name: "tcp_10k_p50",
-        unit: "us",
-        source: Source::Value("tcp_10k"),
-        target: Some(50.0),
-        named: &[(TokioCt, 50.0), (Limit, 55.0), (TokioMt, 60.0)],
-        ..PLAIN
-    },
-    judged(
-        beside("tcp_10k_p99", "us", "tcp_10k", "p99"),
-        155.0,
-        &[(Limit, 154.0), (TokioCt, 158.0), (TokioMt, 182.0)],
-    ),
-    judged(
-        beside("tcp_10k_cpu", "us", "tcp_10k", "cpu_us"),
-        8.0,
-        &[(Limit, 8.0), (TokioCt, 8.0), (TokioMt, 10.0)],
-    ),
+    CROWD_P50,
+    CROWD_P99,
+    CROWD_CPU,
     beside("tcp_10k_rss", "MiB", "tcp_10k", "rss_mib"),
-    Row {
-        // 350 bytes beyond the buffer of 1,024.
-        target: Some(350.0 + 1_024.0),
-        absolute: true,
-        ..beside("tcp_10k_bytes", "B", "tcp_10k", "bytes_per_connection")
-    },
-    Row { name: "tcp_10k_ready_p50", unit: "us", source: Source::Value("tcp_10k_ready"), ..PLAIN },
+    CROWD_BYTES,
+    on_two("tcp_10k_2w_p50", CROWD_P50),
+    on_two("tcp_10k_2w_p99", CROWD_P99),
+    on_two("tcp_10k_2w_cpu", CROWD_CPU),
+    on_two("tcp_10k_2w_bytes", CROWD_BYTES),
+    Row { name: "tcp_10k_ready_p50", unit: "us", source: Source::Value("tcp_10k_ready"), ..ALONE },
     beside("tcp_10k_ready_p99", "us", "tcp_10k_ready", "p99"),
     beside("tcp_10k_ready_cpu", "us", "tcp_10k_ready", "cpu_us"),
     Row {
@@ -83,8 +111,18 @@ pub const ROWS: &[Row] = &[
         ..beside("tcp_10k_ready_rss", "MiB", "tcp_10k_ready", "rss_mib")
     },
     beside("tcp_10k_ready_bytes", "B", "tcp_10k_ready", "bytes_per_connection"),
-    rate("http_hello", 175.0, &[(TokioCt, 173.0), (TokioMt, 138.0), (Smol, 128.0), (Go, 80.0)]),
-    beside("http_hello_p50", "us", "http_hello", "p50"),
-    judged(beside("http_hello_p99", "us", "http_hello", "p99"), 530.0, &[(TokioCt, 538.0), (TokioMt, 900.0)]),
-    beside("http_hello_cpu", "us", "http_hello", "cpu_us"),
+    on_two(
+        "http_hello",
+        rate("http_hello", 175.0, &[(TokioCt, 173.0), (TokioMt, 138.0), (Smol, 128.0), (Go, 80.0)]),
+    ),
+    on_two("http_hello_p50", beside("http_hello_p50", "us", "http_hello", "p50")),
+    on_two(
+        "http_hello_p99",
+        judged(
+            beside("http_hello_p99", "us", "http_hello", "p99"),
+            530.0,
+            &[(TokioCt, 538.0), (TokioMt, 900.0)],
+        ),
+    ),
+    on_two("http_hello_cpu", beside("http_hello_cpu", "us", "http_hello", "cpu_us")),
 ];

@@ -2,7 +2,7 @@
 //!
 //! One thread at a time has the seat. As long as something belongs to a thread (local tasks, parked stacks: a worker is
 //! *bound*), only that thread may take it again. With several workers the one to run next is drawn from the seeded
-//! generator and runs one task, so a seed determines the whole interleaving.
+//! generator and runs one task, so a seed determines the whole interleaving. A single one that runs a root sleeps in its own loop.
 
 use super::fibre::Fibres;
 use super::pool::{Phase, Pool};

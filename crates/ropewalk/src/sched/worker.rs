@@ -80,7 +80,11 @@ const SEARCH_ROUNDS: usize = 3;
 /// Ids are taken from the runtime in lots.
 const IDS: u64 = 1024;
 
+/// In the order in which they are declared: what every turn of the loop touches comes first and lies together, for a system call leaves little
+/// of it in the nearest cache.
+#[repr(C, align(64))]
 pub(crate) struct Worker {
+    pub(crate) frame: Frame,
     pub(crate) pool: Arc<Pool>,
     pub(crate) station: Arc<Station>,
     watchdog: Arc<Watchdog>,
@@ -89,54 +93,25 @@ pub(crate) struct Worker {
     /// The task that ran last, wants to run again, and is all there is here: no reason to show it to thieves. It is put
     /// there at the end of a turn of the loop and taken at the beginning of the next.
     again: Cell<Option<Runnable>>,
-    /// Runnable pinned tasks, each with the ring's tail when it came: the two queues are one FIFO by position.
-    local: UnsafeCell<VecDeque<(u64, Runnable)>>,
-    /// The ring's tail after the last delivery from outside: what is before it does not go out again.
-    stays: Cell<u64>,
-    cache: UnsafeCell<Cache>,
-    /// For strands that fork.
-    forks: RefCell<Spare>,
     /// Polls until the next look outside.
     until_look: Cell<u32>,
     /// The same, while a look at the timers comes in between; zero: none does.
     put_off: Cell<u32>,
     streak: Cell<u32>,
+    /// The state of the pool this worker acted on last.
+    epoch: Cell<u32>,
     /// A woken task goes to the LIFO slot, and that is all (`mind_slot`).
     slot_open: Cell<bool>,
     /// The watchdog may sleep: it is called when something begins to wait here.
     uncalled: Cell<bool>,
-    batch: Batch,
-    random: Cell<u64>,
-    ids: Cell<(u64, u64)>,
-    /// Others that may be robbed, and what this thief saw of their LIFO slots.
-    peers: RefCell<Vec<(Arc<Station>, Sighting)>>,
     alone: Cell<bool>,
     searching: Cell<Option<Searching>>,
-    /// The state of the pool this worker acted on last.
-    epoch: Cell<u32>,
     closing: Cell<bool>,
     /// The pool closes or drains: somebody waits for the last tasks to end.
     winding_down: Cell<bool>,
     retiring: Cell<bool>,
     /// The next poll goes the long way: somebody watches all of them, or it is timed.
     watching: Cell<bool>,
-    sampler: Sampler,
-    reel: Reel,
-    /// Pinned tasks that are not over.
-    pinned: Cell<usize>,
-    /// How many of them local queue and inbox have room for.
-    room_for_pinned: Cell<usize>,
-    /// How well spinning paid off lately.
-    spin_credit: SpinCredit,
-    /// The same for tasks that looked a little longer for what they wait for.
-    pub(super) linger_credit: SpinCredit,
-    pub(super) habit: Habit,
-    crowd: Crowd,
-    cores: Cores,
-    calls: Asked,
-    tempo: Tempo,
-    /// How often in a row little was to be had elsewhere; below zero: how often not to wait for more.
-    small_hauls: Cell<i32>,
     /// The loop goes back to the trampoline after this task.
     pub(crate) leave: Cell<bool>,
     /// It goes back after every task: somebody else decides who is next.
@@ -145,11 +120,39 @@ pub(crate) struct Worker {
     threaded: bool,
     /// Whoever drives it lets it sleep in its loop, as if it had.
     pub(super) at_home: Cell<bool>,
-    /// While somebody drives it who sleeps until deadlines: the thread is not ours.
-    precise: Cell<Option<PreciseSleep>>,
     /// Somebody wants to hear when it falls asleep or gets up.
     hooked: bool,
-    pub(crate) frame: Frame,
+    pub(super) habit: Habit,
+    crowd: Crowd,
+    /// Runnable pinned tasks, each with the ring's tail when it came: the two queues are one FIFO by position.
+    local: UnsafeCell<VecDeque<(u64, Runnable)>>,
+    /// The ring's tail after the last delivery from outside: what is before it does not go out again.
+    stays: Cell<u64>,
+    batch: Batch,
+    /// Pinned tasks that are not over.
+    pinned: Cell<usize>,
+    /// How many of them local queue and inbox have room for.
+    room_for_pinned: Cell<usize>,
+    /// How often in a row little was to be had elsewhere; below zero: how often not to wait for more.
+    small_hauls: Cell<i32>,
+    /// How well spinning paid off lately.
+    spin_credit: SpinCredit,
+    /// The same for tasks that looked a little longer for what they wait for.
+    pub(super) linger_credit: SpinCredit,
+    random: Cell<u64>,
+    ids: Cell<(u64, u64)>,
+    cache: UnsafeCell<Cache>,
+    /// For strands that fork.
+    forks: RefCell<Spare>,
+    /// Others that may be robbed, and what this thief saw of their LIFO slots.
+    peers: RefCell<Vec<(Arc<Station>, Sighting)>>,
+    sampler: Sampler,
+    reel: Reel,
+    cores: Cores,
+    calls: Asked,
+    tempo: Tempo,
+    /// While somebody drives it who sleeps until deadlines: the thread is not ours.
+    precise: Cell<Option<PreciseSleep>>,
     pub(crate) fibres: Fibres,
     pub(crate) stacks: StackCache,
 }

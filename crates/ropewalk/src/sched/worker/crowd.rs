@@ -144,19 +144,20 @@ struct Absence {
     back: Milestone,
 }
 
-/// What speaks for standing aside, as one worker saw it.
+/// What speaks for standing aside, as one worker saw it. What is looked at between any two tasks comes first.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(crate) struct Crowd {
+    /// There is a suspicion.
+    suspected: Cell<bool>,
+    /// It is back, and has not shown yet that it is of use.
+    on_trial: Cell<bool>,
     losses: Cell<u32>,
     since: Cell<Option<Instant>>,
     theft: Cell<Option<Theft>>,
     /// How many thefts in a row brought few tasks, and were poor.
     small: Cell<u32>,
     poor: Cell<u32>,
-    /// There is a suspicion.
-    suspected: Cell<bool>,
-    /// It is back, and has not shown yet that it is of use.
-    on_trial: Cell<bool>,
     last: Cell<Option<Absence>>,
 }
 
