@@ -187,12 +187,12 @@ mod tests {
     fn strands_are_judged_by_our_own_tasks() {
         let figures = |strands| {
             Figures::default()
-                .with("strand_echo", Peer::RopewalkCt, 100.0)
-                .with("strand_echo", Peer::RopewalkStrandCt, strands)
+                .with("strand_echo", Peer::Ropewalk, 100.0)
+                .with("strand_echo", Peer::RopewalkStrand, strands)
                 .with("strand_echo", Peer::TokioMt, 96.0)
         };
         let verdict = of(figures(95.5), "strand_echo");
-        assert_eq!(verdict.goal.unwrap().against.unwrap().peer, Peer::RopewalkCt);
+        assert_eq!(verdict.goal.unwrap().against.unwrap().peer, Peer::Ropewalk);
         assert_eq!(verdict.goal.unwrap().met, Some(Finding::Yes));
         assert_eq!((verdict.ours, verdict.floor_held), (Some(95.5), Some(Finding::No)));
         assert_eq!(of(figures(94.5), "strand_echo").goal.unwrap().met, Some(Finding::No));

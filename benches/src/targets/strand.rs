@@ -17,14 +17,14 @@ const fn beside(name: &'static str, problem: &'static str, field: &'static str) 
     Row { unit: "us", source: Source::Extra(problem, field), target: Some(1.0 + WITHIN), ..echo(name) }
 }
 
-/// It is judged by our own tasks, both on one thread (`io.rs` says why).
+/// It is judged by our own tasks.
 const fn echo(name: &'static str) -> Row {
-    Row { name, ours: RopewalkStrandCt, named: &[(RopewalkCt, 1.0)], ..PLAIN }
+    Row { name, ours: RopewalkStrand, named: &[(Ropewalk, 1.0)], ..PLAIN }
 }
 
-/// Both on two workers.
-const fn on_two(row: Row) -> Row {
-    Row { ours: RopewalkStrand, named: &[(Ropewalk, 1.0)], ..row }
+/// Both on one thread.
+const fn alone(row: Row) -> Row {
+    Row { ours: RopewalkStrandCt, named: &[(RopewalkCt, 1.0)], ..row }
 }
 
 pub const ROWS: &[Row] = &[
@@ -95,10 +95,13 @@ pub const ROWS: &[Row] = &[
     rate("strand_echo", "tcp_echo"),
     beside("strand_echo_p99", "tcp_echo", "p99"),
     beside("strand_echo_cpu", "tcp_echo", "cpu_us"),
-    on_two(rate("strand_echo_2w", "tcp_echo")),
-    on_two(beside("strand_echo_2w_p99", "tcp_echo", "p99")),
-    on_two(beside("strand_echo_2w_cpu", "tcp_echo", "cpu_us")),
+    alone(rate("strand_echo_ct", "tcp_echo")),
+    alone(beside("strand_echo_ct_p99", "tcp_echo", "p99")),
+    alone(beside("strand_echo_ct_cpu", "tcp_echo", "cpu_us")),
     rate("strand_echo_1c", "tcp_echo_1c"),
     beside("strand_echo_1c_p99", "tcp_echo_1c", "p99"),
     beside("strand_echo_1c_cpu", "tcp_echo_1c", "cpu_us"),
+    alone(rate("strand_echo_1c_ct", "tcp_echo_1c")),
+    alone(beside("strand_echo_1c_ct_p99", "tcp_echo_1c", "p99")),
+    alone(beside("strand_echo_1c_ct_cpu", "tcp_echo_1c", "cpu_us")),
 ];
