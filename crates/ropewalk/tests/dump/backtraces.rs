@@ -156,14 +156,18 @@ mod asked {
             let (send, receive) = channel::bounded::<u32>(1);
             let builder = Runtime::builder().worker_threads(1).observe(true);
             let (runtime, strand) = with_strand(builder, "strand", move || receive.recv().wait().unwrap());
-            let is_waiting = || named(&runtime.dump(), "strand").info.state == "waiting";
-            kit::until("it waits", is_waiting);
+            // Who was asked runs for a moment, also after its answer: another dump would find it there, and say so. This one asks nobody.
+            let look = || runtime.dump_with(&DumpOptions::new().backtraces(0));
+            let settle = || kit::until("it waits", || named(&look(), "strand").info.state == "waiting");
             let since =
                 |dump: &Dump| named(dump, "strand").info.observed.as_ref().unwrap().blocked.unwrap().since;
+            settle();
             let first = dump(&runtime);
             for _ in 0..10 {
+                settle();
                 functions(named(&dump(&runtime), "strand"));
             }
+            settle();
             let last = dump(&runtime);
             let elapsed = last.at.duration_since(first.at).unwrap();
             assert!(
