@@ -63,22 +63,24 @@ fn a_strand_is_woken_by_another_thread() {
             gate.open();
         });
         let (sum, passed) = (1, gate.passed());
-        let sum = runtime.run(move || strand::scope(|s| s.spawn(|| (passed.wait(), sum + 1).1).join()));
-        assert_eq!(sum, 2);
+        let root = move || strand::scope(|s| s.spawn(|| (passed.wait(), sum + 1).1).join());
+        assert_eq!(guarded("the root", || runtime.run(root)), 2);
     });
 }
 
 #[test]
 fn a_deadline_ends_it() {
     let runtime = one_thread().build().unwrap();
-    runtime.block_on(async {
+    let sleeps = async {
         for _ in 0..3 {
             time::sleep(Duration::from_millis(5)).await;
         }
-    });
+    };
+    guarded("the root", || runtime.block_on(sleeps));
+    assert!(runtime.metrics().pools[0].workers[0].parks >= 3, "it slept for each");
 }
 
-/// A deadline that another thread sets, earlier than the one it sleeps until.
+/// A deadline that another thread sets, earlier than the one it sleeps until. That thread does not drive: it waits for who does.
 #[test]
 fn an_earlier_deadline_ends_it() {
     let runtime = one_thread().build().unwrap();
@@ -86,11 +88,8 @@ fn an_earlier_deadline_ends_it() {
     let (handle, gate) = (runtime.handle(), Gate::new());
     let done = gate.clone();
     while_it_sleeps(&runtime, gate.passed(), move || {
-        let soon = async move {
-            time::sleep(Duration::from_millis(5)).await;
-            done.open();
-        };
-        drop(handle.spawn(soon));
+        handle.block_on(time::sleep(Duration::from_millis(5)));
+        done.open();
     });
     late.cancel();
 }

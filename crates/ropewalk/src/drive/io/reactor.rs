@@ -186,7 +186,7 @@ impl Reactor {
         if harvest.is_empty() {
             std::mem::swap(&mut *harvest, &mut events);
         }
-        drop(harvest);
+        drop(harvest); // before the one that is not kept is freed
     }
 
     pub(super) fn driver(&self) -> &dyn IoDriver {

@@ -84,7 +84,6 @@ impl Worker {
 
     /// Whoever drove this worker takes its thread back.
     pub(crate) fn leave_thread(&self) {
-        self.at_home.set(false);
         self.precise.set(None);
     }
 
