@@ -4,6 +4,10 @@
 //! counted yet: `task/owed.rs` there); the others here serve threads that enter a runtime. Everything else that belongs to a
 //! task or a strand (id, handlers) lives in the worker's [`Frame`](crate::sched::worker::Frame), which is put away and
 //! brought back with the stack; so is what the stack has entered.
+//!
+//! * **TL1** What runs on a strand's stack asks for a thread-local anew, by a function that is never inlined and gives the value, not the
+//!   place: a strand that roams may be on another thread after a wait, and a compiler that sees both sides of the wait in one function may
+//!   have kept the address. What runs on a worker's own stack (`..._at_loop`) stays on its thread.
 
 use crate::runtime::Handle;
 use crate::sched::worker::Worker;
@@ -18,11 +22,24 @@ thread_local! {
     static ENTERED: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The worker this thread is now, if it is one.
+/// The worker this thread is now, if it is one. On a strand that roams that is so until the next wait.
 #[inline(always)]
 pub(crate) fn with_worker<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {
-    let worker = WORKER.try_with(Cell::get).unwrap_or(std::ptr::null());
     // SAFETY: `as_worker` sets the pointer for as long as the worker is borrowed there, on this thread only.
+    f(unsafe { worker().as_ref() })
+}
+
+/// TL1.
+#[inline(never)]
+fn worker() -> *const Worker {
+    WORKER.try_with(Cell::get).unwrap_or(std::ptr::null())
+}
+
+/// The same for what is on no strand's stack (TL1): in the functions of tasks that only the scheduler calls, or a waker.
+#[inline(always)]
+pub(crate) fn with_worker_at_loop<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {
+    let worker = WORKER.try_with(Cell::get).unwrap_or(std::ptr::null());
+    // SAFETY: as above.
     f(unsafe { worker.as_ref() })
 }
 
@@ -47,6 +64,7 @@ pub(crate) fn as_worker<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
 }
 
 /// The runtime that `spawn` without further words means, if there is one.
+#[inline(never)] // TL1
 pub(crate) fn runtime() -> Option<Handle> {
     let entered = if has_entered() { ENTERED.with_borrow(|entered| entered.last().cloned()) } else { None };
     entered.or_else(|| with_worker(|worker| worker.map(|worker| Handle::of_worker(&worker.pool))))
@@ -54,19 +72,28 @@ pub(crate) fn runtime() -> Option<Handle> {
 
 /// The runtime that this thread entered last, if it is inside one.
 pub(crate) fn with_entered<R>(f: impl FnOnce(&Handle) -> R) -> Option<R> {
-    if !has_entered() {
-        return None;
-    }
+    if has_entered() { with_last_entered(f) } else { None }
+}
+
+#[inline(never)] // TL1
+fn with_last_entered<R>(f: impl FnOnce(&Handle) -> R) -> Option<R> {
     ENTERED.try_with(|entered| entered.borrow().last().map(f)).ok().flatten()
 }
 
 /// Whether this thread entered a runtime explicitly, which then comes before the worker's own.
-#[inline(always)]
+#[inline(never)] // TL1
 pub(crate) fn has_entered() -> bool {
     DEPTH.get() > 0
 }
 
+/// The same for what is on no strand's stack (TL1).
+#[inline(always)]
+pub(crate) fn has_entered_at_loop() -> bool {
+    DEPTH.get() > 0
+}
+
 /// Marks this thread as being inside `runtime` while the answer lives.
+#[inline(never)] // TL1
 pub(crate) fn enter(runtime: Handle) -> Entered {
     ENTERED.with_borrow_mut(|entered| entered.push(runtime));
     DEPTH.set(DEPTH.get() + 1);
@@ -95,6 +122,7 @@ pub(crate) fn come_back(mut entered: Vec<Handle>) {
 pub(crate) struct Entered(std::marker::PhantomData<*const ()>);
 
 impl Drop for Entered {
+    #[inline(never)] // TL1
     fn drop(&mut self) {
         DEPTH.set(DEPTH.get() - 1);
         // The last reference may end the runtime, so it is dropped outside of the borrow.

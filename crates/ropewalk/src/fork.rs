@@ -121,7 +121,7 @@ where
     }
 }
 
-/// Off strands.
+/// Off strands, and on those that roam.
 #[cold]
 #[inline(never)]
 fn join_apart<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
@@ -131,7 +131,8 @@ where
     RA: Send,
     RB: Send,
 {
-    if is_in_transaction() {
+    let roams = crate::strand::with_seat(|_, seat| seat.roams()).unwrap_or(false);
+    if roams || is_in_transaction() {
         return match catch(a) {
             Ok(a) => (a, b(false)),
             Err(panic) => second_after_panic(panic, b),
@@ -151,7 +152,7 @@ struct Here<'a> {
 }
 
 impl<'a> Here<'a> {
-    /// `None`: this is no strand.
+    /// `None`: this is no strand, or one that roams.
     #[inline(always)]
     fn now() -> Option<Self> {
         let seat = context::with_worker(|worker| worker.and_then(|worker| worker.frame.strand.get()))?;
@@ -160,7 +161,7 @@ impl<'a> Here<'a> {
             let seat: &'a Seat = seat.as_ref();
             let fork = match seat.fork() {
                 Some(fork) => fork,
-                None => first_fork(),
+                None => first_fork()?,
             };
             Some(Self { seat, fork: fork.as_ref() })
         }
@@ -236,12 +237,12 @@ where
     }
 }
 
-/// The strand that runs here forks for the first time.
+/// The strand that runs here forks for the first time. `None`: it roams, and does both halves itself (RO1).
 #[cold]
-fn first_fork() -> NonNull<Fork> {
+fn first_fork() -> Option<NonNull<Fork>> {
     with_strand(|worker, seat| {
-        let fork = worker.take_fork();
-        seat.set_fork(Some(fork));
+        let fork = (!seat.roams()).then(|| worker.take_fork());
+        seat.set_fork(fork);
         fork
     })
 }

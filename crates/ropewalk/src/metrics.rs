@@ -249,12 +249,12 @@ impl PoolMetrics {
     pub(crate) fn of(pool: &sched::pool::Pool) -> Self {
         let (counters, (active, stand_ins)) = (pool.idle.counters(), pool.staff());
         let workers: Vec<_> = pool.stations().map(|station| WorkerMetrics::of(station)).collect();
+        let ended: u64 = workers.iter().map(|worker| worker.strands_ended).sum();
+        let started: u64 = workers.iter().map(|worker| worker.strands_started).sum();
         Self {
             name: pool.name.clone(),
-            strands: workers
-                .iter()
-                .map(|worker| worker.strands_started.saturating_sub(worker.strands_ended))
-                .sum(),
+            // One that roams may end elsewhere than where it started.
+            strands: started.saturating_sub(ended),
             workers,
             injected: pool.injector.len(),
             alive: pool.live(),

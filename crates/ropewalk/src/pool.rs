@@ -34,6 +34,7 @@ pub struct Pool(Arc<sched::pool::Pool>);
 pub struct PoolBuilder {
     name: String,
     workers: usize,
+    roaming: bool,
 }
 
 impl PoolBuilder {
@@ -49,20 +50,57 @@ impl PoolBuilder {
         self
     }
 
+    /// Lets strands of this pool go to another worker after any wait, as tasks do: whoever has nothing to do takes them. Default: no, a
+    /// strand stays on the thread where it started.
+    ///
+    /// ```
+    /// use ropewalk::{Pool, strand, time};
+    /// use std::time::Duration;
+    /// let runtime = ropewalk::Runtime::builder().worker_threads(1).build()?;
+    /// // SAFETY: what waits below keeps nothing of its thread.
+    /// let pool = unsafe { Pool::builder().name("roaming").workers(2).roaming_strands(true) }.build(&runtime.handle())?;
+    /// let strand = strand::Builder::new().pool(&pool).spawn(|| {
+    ///     strand::sleep(Duration::from_millis(1));
+    ///     "on whichever thread"
+    /// });
+    /// assert_eq!(strand.join(), "on whichever thread");
+    /// # Ok::<(), ropewalk::RuntimeError>(())
+    /// ```
+    ///
+    /// Such strands do the halves of a [`join`](crate::join()) one after the other. One that waits in a destructor while it unwinds stays where
+    /// it is from then on, and so do strands of [`spawn_local`](crate::strand::spawn_local).
+    ///
+    /// # Safety
+    /// Of every strand that starts in this pool, in each frame that is on its stack while it waits, code of libraries and of the compiler
+    /// included:
+    ///
+    /// - nothing that is not `Send` is kept (an `Rc` that somebody else has, a guard of a lock of threads, a reference to a thread-local);
+    /// - no thread-local is used before the wait and after it, as if it were the same; that includes those that functions touch which the
+    ///   compiler puts into that frame: it may keep the *address* of a thread-local across the wait. Use them in functions of their
+    ///   own that are `#[inline(never)]`, and that do not wait;
+    /// - no value in a [`TVar`](crate::stm::TVar) waits in its destructor, and no runtime without threads is driven.
+    ///
+    /// Not even all of std promises that. What is known to be affected: `std::thread::current` and `thread::park` (of which thread?),
+    /// `RandomState::new`, `print!` and `stdout().lock()` held over a wait, and whatever else has state by thread.
+    pub unsafe fn roaming_strands(mut self, roam: bool) -> Self {
+        self.roaming = roam;
+        self
+    }
+
     /// Starts the pool in `runtime`.
     ///
     /// # Errors
     /// A count out of range, a name in use, a runtime that was shut down, or no threads to be had.
     pub fn build(self, runtime: &Handle) -> Result<Pool, RuntimeError> {
         check_count("workers", self.workers)?;
-        runtime.shared.add_pool(&self.name, self.workers).map(Pool)
+        runtime.shared.add_pool(&self.name, self.workers, self.roaming).map(Pool)
     }
 }
 
 impl Pool {
     /// Default settings.
     pub fn builder() -> PoolBuilder {
-        PoolBuilder { name: "pool".to_owned(), workers: 1 }
+        PoolBuilder { name: "pool".to_owned(), workers: 1, roaming: false }
     }
 
     pub(crate) fn wrap(pool: Arc<sched::pool::Pool>) -> Self {

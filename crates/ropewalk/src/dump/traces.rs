@@ -167,25 +167,33 @@ pub(super) fn of(
         })
         .unwrap_or(false)
     };
-    let (mut asked, mut raw) = (Vec::new(), Vec::new());
+    let mut asked = Vec::new();
+    let mut raw: Vec<_> = (listed.iter())
+        .map(|listed| match listed.info.state {
+            _ if own == Some(listed.info.id) => {
+                let stack = Stack::new(ROOM).ok();
+                Raw::Own(stack.map_or_else(Vec::new, |stack| corosensei::on_stack(stack, here)))
+            }
+            "running" => of_thread(&pools, listed, answers),
+            _ => Raw::Nothing(Backtrace::Missing(BUSY)),
+        })
+        .collect();
     for (at, listed) in listed.iter().enumerate() {
-        raw.push(if own == Some(listed.info.id) {
-            let stack = Stack::new(ROOM).ok();
-            Raw::Own(stack.map_or_else(Vec::new, |stack| corosensei::on_stack(stack, here)))
-        } else if listed.info.state == "running" {
-            of_thread(&pools, listed, answers)
-        } else if !host::has_stack(&listed.task) || listed.info.state == "ending" {
-            Raw::Nothing(Backtrace::None)
+        // Who had moved on may wait by now, as a strand does that has just answered somebody else.
+        let Raw::Nothing(Backtrace::Missing(why @ (BUSY | MOVED_ON))) = raw[at] else { continue };
+        let refused = if !host::has_stack(&listed.task) || listed.info.state == "ending" {
+            if why == BUSY { Backtrace::None } else { Backtrace::Missing(why) }
         } else if is_still(listed) {
-            Raw::Nothing(Backtrace::Missing(UNDRIVEN))
+            Backtrace::Missing(UNDRIVEN)
         } else if is_at_home_here(listed) {
-            Raw::Nothing(Backtrace::Missing(HERE))
+            Backtrace::Missing(HERE)
         } else if asked.len() == most {
-            Raw::Nothing(Backtrace::Missing(ENOUGH))
+            Backtrace::Missing(ENOUGH)
         } else {
             asked.push(at);
-            Raw::Nothing(Backtrace::Missing(BUSY))
-        });
+            continue;
+        };
+        raw[at] = Raw::Nothing(refused);
     }
     let strands: Vec<_> = asked.iter().map(|at| &listed[*at]).collect();
     let mut told = ask(shared, &strands, answers);

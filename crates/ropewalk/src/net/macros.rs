@@ -23,16 +23,16 @@ macro_rules! waits_for_readiness {
             ///
             /// # Errors
             /// As [`ready`](Self::ready).
-            pub async fn readable(&self) -> std::io::Result<()> {
-                self.ready($crate::driver::Interest::READABLE).await.map(drop)
+            pub fn readable(&self) -> impl std::future::Future<Output = std::io::Result<()>> {
+                self.io.readable()
             }
 
             /// Waits until there is room to write, or no use in it. Cancel safe.
             ///
             /// # Errors
             /// As [`ready`](Self::ready).
-            pub async fn writable(&self) -> std::io::Result<()> {
-                self.ready($crate::driver::Interest::WRITABLE).await.map(drop)
+            pub fn writable(&self) -> impl std::future::Future<Output = std::io::Result<()>> {
+                self.io.writable()
             }
 
             /// Tries an operation of one's own, which must not block and must return `WouldBlock` only if it would have.

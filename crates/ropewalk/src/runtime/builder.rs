@@ -63,6 +63,7 @@ impl Builder {
             thread_name: "ropewalk".into(),
             thread_stack_size: 2 * 1024 * 1024,
             // Instrumented code has large frames.
+            roaming_strands: false,
             strand_stack_size: if cfg!(tsan) { 256 * 1024 } else { 64 * 1024 },
             pin_workers: false,
             blocking: BlockingConfig::for_cores(cores),
@@ -194,6 +195,15 @@ impl Builder {
     /// The size of a strand's stack. At least 32 KiB; default 64 KiB.
     pub fn strand_stack_size(mut self, bytes: usize) -> Self {
         self.config.strand_stack_size = bytes;
+        self
+    }
+
+    /// Lets strands of the main pool go to another worker after any wait; see [`PoolBuilder::roaming_strands`](crate::PoolBuilder::roaming_strands).
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn roaming_strands(mut self, roam: bool) -> Self {
+        self.config.roaming_strands = roam;
         self
     }
 

@@ -85,6 +85,8 @@ pub(crate) struct Config {
     pub(crate) thread_name: Arc<str>,
     pub(crate) thread_stack_size: usize,
     pub(crate) strand_stack_size: usize,
+    /// Of the main pool.
+    pub(crate) roaming_strands: bool,
     pub(crate) pin_workers: bool,
     pub(crate) blocking: BlockingConfig,
     /// `None`: tasks are reported, strands terminate.

@@ -142,7 +142,8 @@ impl Shared {
         });
         shared.recorder.switch(shared.config.record, |_| {});
         let most = if hosted { workers } else { super::MOST_WORKERS };
-        let pool = Pool::new(MAIN, &shared, most, hosted, sampled);
+        let roaming = shared.config.roaming_strands;
+        let pool = Pool::new(MAIN, &shared, most, hosted, sampled, roaming);
         shared.pools.lock().open.push(pool.clone());
         let started = if hosted {
             Seat::new(&pool, workers).map(|seat| drop(shared.seat.set(seat)))
@@ -204,7 +205,12 @@ impl Shared {
     }
 
     /// Adds a pool with threads of its own.
-    pub(crate) fn add_pool(self: &Arc<Self>, name: &str, workers: usize) -> Result<Arc<Pool>, RuntimeError> {
+    pub(crate) fn add_pool(
+        self: &Arc<Self>,
+        name: &str,
+        workers: usize,
+        roaming: bool,
+    ) -> Result<Arc<Pool>, RuntimeError> {
         let pool = {
             let mut pools = self.pools.lock();
             if pools.complete {
@@ -217,7 +223,7 @@ impl Shared {
                     "a name not in use",
                 ));
             }
-            let pool = Pool::new(name, self, super::MOST_WORKERS, false, pools.are_sampled());
+            let pool = Pool::new(name, self, super::MOST_WORKERS, false, pools.are_sampled(), roaming);
             if pools.draining {
                 pool.drain();
             }

@@ -204,7 +204,7 @@ unsafe impl<X: Extra, const BIG: bool> Host for Tasks<X, BIG> {
             let raw = task.as_raw();
             (&*pool_of::<BIG>(raw), Header::extra::<Self>(raw).as_ref().home())
         };
-        context::with_worker(|worker| {
+        context::with_worker_at_loop(|worker| {
             let worker = worker.filter(|worker| std::ptr::eq(Arc::as_ptr(&worker.pool), pool));
             match (home, worker) {
                 (None, Some(worker)) => worker.push_woken(task),
@@ -222,7 +222,7 @@ unsafe impl<X: Extra, const BIG: bool> Host for Tasks<X, BIG> {
     fn keeps_itself_alive(task: NonNull<Header>) -> bool {
         // SAFETY: a task of this host.
         let pool = unsafe { pool_of::<BIG>(task) };
-        context::with_worker(|worker| {
+        context::with_worker_at_loop(|worker| {
             worker.is_some_and(|worker| std::ptr::eq(Arc::as_ptr(&worker.pool), pool))
         })
     }
@@ -235,7 +235,7 @@ unsafe impl<X: Extra, const BIG: bool> Host for Tasks<X, BIG> {
             // SAFETY: passed on to the caller.
             return unsafe { pool.depot.free_big(task, layout) };
         }
-        context::with_worker(|worker| match worker {
+        context::with_worker_at_loop(|worker| match worker {
             Some(worker) if std::ptr::eq(Arc::as_ptr(&worker.pool), pool) => worker.free(task, layout),
             // SAFETY: passed on to the caller.
             _ => unsafe { pool.depot.free(task, layout) },
@@ -428,7 +428,7 @@ pub(crate) fn noun(task: &TaskRef) -> &'static str {
 pub(crate) fn has_stack(task: &TaskRef) -> bool {
     match task.kind() {
         // SAFETY: as in `observation`.
-        Stranded::KIND => unsafe { task.extra::<Tasks<Stranded, false>>() }.is_adopted(),
+        Stranded::KIND => unsafe { task.extra::<Tasks<Stranded, false>>() }.has_started(),
         _ => noun(task) == Stranded::NOUN,
     }
 }

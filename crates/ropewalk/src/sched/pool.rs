@@ -95,6 +95,8 @@ pub(crate) struct Pool {
     pub(crate) longest_polls: Lock<Longest>,
     /// Driven by whoever calls, without threads of its own.
     pub(crate) hosted: bool,
+    /// Strands go to another worker after any wait.
+    pub(crate) roaming_strands: bool,
     /// Who drives it, while that one sleeps on a worker of another runtime.
     guest: Lock<Option<Waker>>,
 }
@@ -106,6 +108,7 @@ impl Pool {
         most_workers: usize,
         hosted: bool,
         sampled: bool,
+        roaming_strands: bool,
     ) -> Arc<Self> {
         let config = runtime.config.clone();
         let driver = runtime.driver_for(name);
@@ -141,6 +144,7 @@ impl Pool {
             rescues: Count::default(),
             longest_polls: Lock::new(Longest::default()),
             hosted,
+            roaming_strands,
             guest: Lock::new(None),
             config,
         })

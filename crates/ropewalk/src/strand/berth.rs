@@ -16,12 +16,12 @@ pub(crate) struct Berth(ManuallyDrop<Stack>);
 impl Berth {
     /// The seat is there until the berth is dropped or taken apart.
     #[inline]
-    pub(super) fn new(stack: Stack) -> (Self, NonNull<Seat>) {
+    pub(super) fn new(stack: Stack, roams: bool) -> (Self, NonNull<Seat>) {
         let size = stack.usable();
         let this = Self(ManuallyDrop::new(stack));
         let seat = this.seat();
         // SAFETY: that memory belongs to the stack, which is ours (K2), and who runs on it stays below (`base`).
-        unsafe { seat.write(Seat::new(size)) };
+        unsafe { seat.write(Seat::new(size, roams)) };
         (this, seat)
     }
 

@@ -1,8 +1,8 @@
 //! A strand as the body of a task: each poll resumes its stack.
 //!
 //! * **B1** Before its first poll a strand is a function, and goes wherever there is room. From then on it is a stack, and stays
-//!   (`Stranded::home`).
-//! * **B2** A stack that was started is freed after its function has returned or unwound, on its home thread. If it can not go on
+//!   (`Stranded::home`), or is queued as a task is, where strands roam.
+//! * **B2** A stack that was started is freed after its function has returned or unwound, on its home thread, or where it did. If it can not go on
 //!   because its worker is gone, it is leaked.
 
 use super::Interrupted;
@@ -49,7 +49,7 @@ impl<F: FnOnce() -> T, T> Run<F, T> {
         let size = if size == 0 { worker.pool.config.strand_stack_size } else { size };
         let stack = worker.stacks.take(size).unwrap_or_else(|error| panic!("ropewalk: {error}"));
         stack.set_owner(worker.frame.current.get().map(NonNull::cast));
-        let (berth, seat) = Berth::new(stack);
+        let (berth, seat) = Berth::new(stack, worker.runs_roaming());
         let first = move |yielder: &Yielder<(), ()>, ()| {
             // SAFETY: the seat is there as long as the stack is (S1).
             unsafe { seat.as_ref() }.set_yielder(yielder);
@@ -73,10 +73,12 @@ impl<F: FnOnce() -> T, T> Body for Run<F, T> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>, orders: Orders) -> Poll<T> {
         // SAFETY: a function that waits may be moved, and of a stack that is on its way only the handle is here.
         let this = unsafe { self.get_unchecked_mut() };
-        context::with_worker(|worker| {
+        context::with_worker_at_loop(|worker| {
             let worker = worker.expect("strands run on workers");
             if let Stage::Waiting(..) = this.0 {
                 this.start(worker);
+            } else if worker.pool.roaming_strands {
+                super::prepare(); // this thread may have started none
             }
             let Stage::Going(routine, seat) = &mut this.0 else {
                 unreachable!("it is not polled after its end")

@@ -1,7 +1,7 @@
 //! What belongs to a strand beside its stack, and the one way in which it waits.
 //!
 //! * **S1** A seat lies at the upper end of the strand's stack (`berth.rs`), is there as long as that is, and is used on the
-//!   strand's home thread only.
+//!   strand's home thread only; if it roams, on the thread that runs it.
 //! * **S2** `waker` is that of the poll that resumed the stack; `yielder` is the stack's own. Both are there while it runs.
 //! * **S3** A wait throws only where the strand does not unwind already: a second throw would end the process. Whether it does,
 //!   `thread::panicking` knows, unless another stack of this thread is suspended in the middle of unwinding (`unwinding.rs`): then
@@ -103,6 +103,8 @@ pub(crate) struct Seat {
     /// What it forks with, since it first did.
     fork: Cell<Option<NonNull<Fork>>>,
     stack_size: usize,
+    /// It may be on another thread after a wait.
+    roams: bool,
 }
 
 /// How a wait meets an interruption.
@@ -115,7 +117,7 @@ pub(crate) enum Manner {
 }
 
 impl Seat {
-    pub(super) fn new(stack_size: usize) -> Self {
+    pub(super) fn new(stack_size: usize, roams: bool) -> Self {
         Self {
             own: Belongings::new(),
             entered: Cell::default(),
@@ -128,7 +130,13 @@ impl Seat {
             spared: Cell::new(0),
             fork: Cell::new(None),
             stack_size,
+            roams,
         }
+    }
+
+    /// Whether it may be on another thread after a wait.
+    pub(crate) fn roams(&self) -> bool {
+        self.roams
     }
 
     /// How many bytes its stack has.
@@ -176,7 +184,7 @@ impl Seat {
             fn drop(&mut self) {
                 self.1.frame.strand.set(self.2);
                 self.0.spans.set(Spans::leave());
-                if context::has_entered() {
+                if context::has_entered_at_loop() {
                     self.0.take_along();
                 }
             }
@@ -212,6 +220,9 @@ impl Seat {
     /// Suspends the strand until `attempt` is ready. If it is interrupted, it unwinds instead.
     #[inline(always)]
     pub(crate) fn wait<R>(&self, manner: Manner, mut attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+        if self.roams {
+            return self.wait_roaming(manner, attempt);
+        }
         let outer = self.waits.replace(self.waits.get() + 1);
         let mut suspended = false;
         loop {
@@ -220,6 +231,30 @@ impl Seat {
                 self.waits.set(outer);
                 if suspended && outer > 0 {
                     waker.wake_by_ref(); // it may have been the outer wait's wake-up that resumed this one
+                }
+                return value;
+            }
+            suspended = true;
+            self.throw_if_interrupted(manner);
+            self.suspend();
+            self.heed(manner);
+        }
+    }
+
+    /// The same for one that roams: what is polled is apart from what is suspended (TL1).
+    #[inline(never)]
+    fn wait_roaming<R>(&self, manner: Manner, mut attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+        #[inline(never)]
+        fn poll<R>(attempt: &mut impl FnMut(&mut Context<'_>) -> Poll<R>, waker: &Waker) -> Poll<R> {
+            attempt(&mut Context::from_waker(waker))
+        }
+        let outer = self.waits.replace(self.waits.get() + 1);
+        let mut suspended = false;
+        loop {
+            if let Poll::Ready(value) = poll(&mut attempt, &self.waker()) {
+                self.waits.set(outer);
+                if suspended && outer > 0 {
+                    self.waker().wake_by_ref(); // as in `wait`
                 }
                 return value;
             }
@@ -241,6 +276,9 @@ impl Seat {
 
     #[inline(always)]
     fn suspend(&self) {
+        if self.roams {
+            stay_if_panicking();
+        }
         self.open_up();
         if self.is_unwinding() {
             return self.suspend_unwinding();
@@ -250,6 +288,7 @@ impl Seat {
     }
 
     #[cold]
+    #[inline(never)] // it counts by thread
     fn suspend_unwinding(&self) {
         // SAFETY: S2.
         unwinding::apart(true, || unsafe { (*self.yielder.get()).suspend(()) });
@@ -355,6 +394,15 @@ impl Seat {
     /// Whether it was cancelled.
     pub(super) fn is_cancelled(&self) -> bool {
         self.orders.get().is_cancelled()
+    }
+}
+
+/// The strand that runs here, and roams, is about to be suspended: if it unwinds, it stays (RO2). If only another one does, on this thread,
+/// it cannot tell, and stays, too.
+#[inline(never)]
+fn stay_if_panicking() {
+    if std::thread::panicking() {
+        context::with_worker(|worker| worker.into_iter().for_each(Worker::keep_strand));
     }
 }
 

@@ -1,16 +1,24 @@
 //! What the task of a strand carries beside its header: where it is at home, what it is called, whose child it is.
 //!
-//! Its home is one of three:
+//! Its home is one of four:
 //!
 //! | home | where it is | counted | becomes |
 //! |---|---|---|---|
 //! | nowhere | in a slot, a ring or the injection queue; it may be stolen | by nobody | *adopted* by the worker that is about to run it, if no other has less (`adopt`); else *sent* by that worker (`send_to`) |
 //! | sent | in the inbox or the local queue of the worker it was sent to | there, as coming (`post.rs`) | *adopted* by that worker, when it is about to run it; *nowhere*, if no thread was to be had for that worker (`call_back`) |
 //! | adopted | runs, waits, or is in the inbox or the local queue of its worker | there, as pinned | nothing else: it stays to its end |
+//! | anywhere | has started, where strands roam: runs, waits, or is queued as a task is, and may be stolen | by nobody | *adopted* by the worker on which it is suspended while somebody unwinds there (RO2) |
 //!
 //! It is born nowhere (`new`), and changed by who holds its `Runnable`, one at a time: a queue or the state of the task orders
 //! them, so the accesses are relaxed. Cancelling changes nothing of this: one that was cancelled before it was started is adopted, and
 //! then dropped instead of run. (But what came to a pool that has ended is dropped where it is.)
+//!
+//! Strands that roam ([`PoolBuilder::roaming_strands`](crate::PoolBuilder::roaming_strands)):
+//!
+//! * **RO1** What a stack keeps of its thread across a wait is the user's to answer for; ours is TL1 (`context.rs`), the seat, which is
+//!   used by one thread at a time, in the order of the queues, and that a strand that roams does not fork (its deque would have to move).
+//! * **RO2** A strand that is suspended on a thread that counts as panicking is adopted first: it may be the one that unwinds, and then its
+//!   panic is counted there. (Whether it is, it does not always know: S3 in `seat.rs`.)
 
 use super::scene::{Scene, Tie};
 use crate::sched::host::{Extra, Observation};
@@ -23,6 +31,8 @@ use std::ptr::NonNull;
 /// Sent: the number of its worker. Adopted: that, and this bit.
 const ADOPTED: u32 = 1 << 16;
 const NOWHERE: u32 = u32::MAX;
+/// It has started, and has no home.
+const ANYWHERE: u32 = u32::MAX - 1;
 
 /// See the head of this file.
 pub(crate) struct Stranded {
@@ -77,9 +87,20 @@ impl Stranded {
         self.home.store(u32::from(home) | ADOPTED, Relaxed);
     }
 
+    /// It starts, and goes wherever there is room from now on.
+    pub(crate) fn roam(&self) {
+        self.home.store(ANYWHERE, Relaxed);
+    }
+
+    /// Whether it has started, and may go elsewhere.
+    #[inline]
+    pub(crate) fn roams(&self) -> bool {
+        self.home.load(Relaxed) == ANYWHERE
+    }
+
     /// Whether it has started.
     #[inline]
-    pub(crate) fn is_adopted(&self) -> bool {
+    pub(crate) fn has_started(&self) -> bool {
         let home = self.home.load(Relaxed);
         home != NOWHERE && home & ADOPTED != 0
     }
@@ -108,7 +129,7 @@ impl Extra for Stranded {
 
     fn home(&self) -> Option<u16> {
         match self.home.load(Relaxed) {
-            NOWHERE => None,
+            NOWHERE | ANYWHERE => None,
             home => Some(home as u16),
         }
     }

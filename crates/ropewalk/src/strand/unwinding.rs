@@ -24,7 +24,13 @@ pub(super) fn is_certain() -> Option<bool> {
     if !panicking() {
         return Some(false);
     }
-    (SUSPENDED.get() == 0).then_some(true)
+    (suspended() == 0).then_some(true)
+}
+
+#[cold]
+#[inline(never)] // TL1
+fn suspended() -> u32 {
+    SUSPENDED.get()
 }
 
 /// Calls `suspend`, which lets other stacks run; `unwinds` says whether this one does.
@@ -39,7 +45,7 @@ pub(crate) fn apart(unwinds: bool, suspend: impl FnOnce()) {
 }
 
 /// Somebody may have stopped unwinding: if nobody does any more, those who were spared are woken.
-#[inline]
+#[inline(never)] // TL1
 pub(super) fn has_ended() {
     if panicking() {
         return;
@@ -52,6 +58,7 @@ pub(super) fn has_ended() {
 }
 
 /// `waker` is called when it is known again who unwinds. `since`: in which round it was left here last.
+#[inline(never)] // TL1
 pub(super) fn wake_later(waker: &Waker, since: &Cell<u64>) {
     if is_certain().is_none() && since.replace(ROUND.get()) != ROUND.get() {
         SPARED.with_borrow_mut(|spared| spared.push(waker.clone()));

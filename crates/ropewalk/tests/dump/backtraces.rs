@@ -179,6 +179,24 @@ mod asked {
         });
     }
 
+    /// Who has just answered one dump runs for a moment: another one, right behind it, finds it there, and then where it waits again.
+    #[test]
+    fn dumps_in_a_row_all_say_where_it_waits() {
+        kit::guarded("in a row", || {
+            let (send, receive) = channel::bounded::<u32>(1);
+            let builder = Runtime::builder().worker_threads(1);
+            let (runtime, strand) = with_strand(builder, "strand", move || receive.recv().wait().unwrap());
+            kit::until("it waits", || named(&runtime.dump(), "strand").info.state == "waiting");
+            for _ in 0..300 {
+                let dump = dump(&runtime);
+                let said = &named(&dump, "strand").backtrace;
+                assert!(!matches!(said, Backtrace::Missing(why) if why.contains("moved on")), "{dump}");
+            }
+            send.try_send(7).unwrap();
+            assert_eq!(strand.join(), 7);
+        });
+    }
+
     #[test]
     fn strands_in_different_places_are_not_alike() {
         kit::guarded("places", || {

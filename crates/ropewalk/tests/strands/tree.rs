@@ -123,9 +123,10 @@ fn span() -> Duration {
     Duration::from_secs_f64(seconds.unwrap_or(2.0))
 }
 
-fn fuzz(workers: usize) {
+fn fuzz(workers: usize, roam: bool) {
     guarded(format!("{workers} workers"), || {
-        let runtime = Runtime::builder()
+        // SAFETY: nothing in this file keeps anything of its thread across a wait.
+        let runtime = unsafe { Runtime::builder().roaming_strands(roam) }
             .worker_threads(workers)
             .unhandled_panic(UnhandledPanic::Report)
             .strand_stack_size(256 << 10) // sanitizers have large frames
@@ -147,15 +148,25 @@ fn fuzz(workers: usize) {
 
 #[test]
 fn trees_on_one_worker() {
-    fuzz(1);
+    fuzz(1, false);
 }
 
 #[test]
 fn trees_on_two_workers() {
-    fuzz(2);
+    fuzz(2, false);
 }
 
 #[test]
 fn trees_on_sixteen_workers() {
-    fuzz(16);
+    fuzz(16, false);
+}
+
+#[test]
+fn trees_that_roam_on_two_workers() {
+    fuzz(2, true);
+}
+
+#[test]
+fn trees_that_roam_on_sixteen_workers() {
+    fuzz(16, true);
 }

@@ -5,7 +5,7 @@
 
 use super::contract::{Interest, IoSource, Ready};
 use super::extent::{Extent, InParts, Part, Stream, UpTo, Whole};
-use super::operation::{Aim, Operation, Parts, poll_go_on};
+use super::operation::{Aim, Inward, Operation, Outward, Parts, poll_go_on};
 use super::reactor::{Reactor, over};
 use super::readiness::{Direction, Snapshot};
 use super::registry::{Place, Slot};
@@ -269,6 +269,16 @@ impl<T: AsFd> Moored<T> {
         Operation::new(self, interest, Whole, move |_: &T, seen: Snapshot| Ok(seen.ready().of(interest)))
     }
 
+    /// [`ready`](Self::ready) for reading. (What is known when it is compiled takes no room in the future of whoever waits.)
+    pub(crate) fn readable(&self) -> impl Future<Output = io::Result<()>> {
+        Operation::new(self, Inward, Whole, |_: &T, _| Ok(()))
+    }
+
+    /// The same for writing.
+    pub(crate) fn writable(&self) -> impl Future<Output = io::Result<()>> {
+        Operation::new(self, Outward, Whole, |_: &T, _| Ok(()))
+    }
+
     /// Tries `operation` until it does not block. Any number may wait.
     ///
     /// Cancel safety: as `operation`; between two attempts nothing is held.
@@ -321,7 +331,6 @@ impl<T: AsFd> Drop for Moored<T> {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::super::operation::Outward;
     use super::*;
     use crate::net::TcpStream;
 

@@ -17,6 +17,8 @@ use std::cell::{Cell, RefCell};
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     open: Cell<bool>,
+    /// It is open, and who is woken goes to the ring: nobody wants to hear of it.
+    plain: Cell<bool>,
     /// How many went to the ring.
     shared: Cell<usize>,
     /// Whom to call at the end.
@@ -42,6 +44,12 @@ impl Batch {
         self.open.get()
     }
 
+    /// It is, and all that is to be done about one that may run anywhere is to put it into the ring.
+    #[inline(always)]
+    pub(super) fn is_plain(&self) -> bool {
+        self.plain.get()
+    }
+
     /// One goes to the ring. True: others will be told of it.
     #[inline]
     pub(super) fn counts(&self) -> bool {
@@ -55,11 +63,13 @@ impl Worker {
     pub(super) fn in_one_batch(&self, wake: impl FnOnce() -> usize) -> usize {
         let batch = &self.batch;
         batch.open.set(true);
+        batch.plain.set(!self.retiring.get() && !self.sampler.stamps() && !self.reel.is_on());
         self.slot_open.set(false);
         batch.shared.set(0);
         let woken = wake();
         self.stays.set(self.ring.tail_position());
         batch.open.set(false);
+        batch.plain.set(false);
         self.mind_slot();
         let has_own = self.has_own() || !self.station.inbox.is_empty();
         batch.relayed.set(None);

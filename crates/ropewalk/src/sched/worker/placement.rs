@@ -1,4 +1,4 @@
-//! Where a strand starts: from then on it stays there.
+//! Where a strand starts: from then on it stays there, unless its pool lets strands roam. Then it starts where it is found.
 //!
 //! The load of a worker is what is pinned to it, and what is on its way to it; the parent of the strand that is placed does not
 //! count. A strand starts where it is found, for there it is warm and nobody is woken for it, unless another worker has less: a
@@ -17,6 +17,7 @@ use super::super::station::{Station, Status};
 use super::Worker;
 use crate::strand::Stranded;
 use ropewalk_core::task::{Header, Runnable};
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -28,7 +29,12 @@ impl Worker {
     pub(super) fn place(&self, task: Runnable) -> Option<Runnable> {
         // SAFETY: a strand that can run is alive; the place of the extra does not depend on how big it is.
         let strand = unsafe { Header::extra::<Tasks<Stranded, false>>(task.as_raw()).as_ref() };
-        if strand.is_adopted() {
+        if strand.has_started() {
+            return Some(task);
+        }
+        if self.pool.roaming_strands {
+            strand.roam();
+            self.station.counters.strands_started.bump();
             return Some(task);
         }
         let is_light = self.station.load_beside(strand) == 0 && !self.pool.is_stand_in(self.index());
@@ -57,6 +63,25 @@ impl Worker {
         drop(placing);
         self.pool.call(target.index);
         None
+    }
+
+    /// Whether the strand that is about to run here roams.
+    pub(crate) fn runs_roaming(&self) -> bool {
+        // SAFETY: the strand that runs here is alive while it runs.
+        self.frame.current.get().and_then(|task| unsafe { stranded(task) }).is_some_and(Stranded::roams)
+    }
+
+    /// The strand that runs here, and roams, is to come back to this worker and stay (RO2).
+    #[cold]
+    pub(crate) fn keep_strand(&self) {
+        let Some(task) = self.frame.current.get() else { return };
+        // SAFETY: the strand that runs here is alive while it runs.
+        if let Some(strand) = unsafe { stranded(task) }
+            && strand.roams()
+        {
+            strand.adopt(self.index() as u16);
+            self.adopt();
+        }
     }
 
     #[inline]
@@ -103,12 +128,23 @@ impl Pool {
     }
 }
 
+/// What a strand carries; `None`: it is none, or is local.
+///
+/// # Safety
+/// The task is alive.
+pub(super) unsafe fn stranded<'a>(task: NonNull<Header>) -> Option<&'a Stranded> {
+    // SAFETY: the caller's promise; the place of the extra does not depend on how big the task is.
+    unsafe {
+        (Header::kind(task) == Stranded::KIND).then(|| Header::extra::<Tasks<Stranded, false>>(task).as_ref())
+    }
+}
+
 /// Whether it is a strand that has not started.
 fn is_to_start(task: &Runnable) -> bool {
     // SAFETY: a task that can run is alive; and as in `place`.
     unsafe {
         Header::kind(task.as_raw()) == Stranded::KIND
-            && !Header::extra::<Tasks<Stranded, false>>(task.as_raw()).as_ref().is_adopted()
+            && !Header::extra::<Tasks<Stranded, false>>(task.as_raw()).as_ref().has_started()
     }
 }
 

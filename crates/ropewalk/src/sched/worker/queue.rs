@@ -35,8 +35,17 @@ impl Worker {
     }
 
     /// A woken task, or a `NEW` one, while the slot is not simply open.
-    #[inline(never)]
+    #[inline]
     fn push_aside<const NEW: bool>(&self, task: Runnable) {
+        if !self.batch.is_plain() {
+            return self.push_with_care::<NEW>(task);
+        }
+        self.batch.counts();
+        self.push_ring(task);
+    }
+
+    #[inline(never)]
+    fn push_with_care<const NEW: bool>(&self, task: Runnable) {
         self.note_woken::<NEW>(&task);
         if self.retiring.get() {
             return self.pool.queue_outside(task);
@@ -85,6 +94,7 @@ impl Worker {
     #[inline]
     pub(super) fn push_back(&self, task: Runnable, kind: Kind) {
         debug_assert!(self.may_take());
+        let is_free = matches!(kind, Kind::Free | Kind::Roaming);
         let task = match kind {
             Kind::Free => match self.keep_pair(task) {
                 Ok(()) => return,
@@ -96,13 +106,14 @@ impl Worker {
             self.push_ring(next);
             self.notify_others();
         }
-        if kind != Kind::Free {
+        if !is_free {
             return self.push_pinned(task);
         }
         if self.retiring.get() {
             return self.pool.queue_outside(task);
         }
-        if self.is_otherwise_empty() {
+        // (A strand that roams may have been run in the turn of another one, which may want to run again, too.)
+        if kind == Kind::Free && self.is_otherwise_empty() {
             return self.again.set(Some(task));
         }
         self.push_ring(task);

@@ -97,7 +97,7 @@ impl Worker {
         if self.reel.is_on() {
             let noun = match kind {
                 Kind::Free | Kind::Pinned => Noun::Task,
-                Kind::Strand => Noun::Strand,
+                Kind::Strand | Kind::Roaming => Noun::Strand,
                 Kind::Internal if host::is_ticket(task) => Noun::Ticket,
                 Kind::Internal => Noun::Root,
             };

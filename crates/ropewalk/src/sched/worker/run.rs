@@ -4,6 +4,7 @@ use super::super::budget::BUDGET;
 use super::super::host::{self, Extra};
 use super::super::idle::{Owed, Searching};
 use super::Worker;
+use super::placement::stranded;
 use crate::context;
 use crate::strand::Stranded;
 use ropewalk_core::budget;
@@ -20,6 +21,8 @@ pub(super) enum Kind {
     Pinned,
     /// Stays here, too.
     Strand,
+    /// Has started, and goes wherever there is room.
+    Roaming,
     /// Stays here and is the runtime's own: a waiting fibre's ticket, the root of `block_on`.
     Internal,
 }
@@ -63,7 +66,10 @@ impl Worker {
         match ran {
             Ran::Idle => {}
             Ran::Done => self.finished(kind),
-            Ran::Woken(task) | Ran::Yielded(task) => self.push_back(task, kind),
+            Ran::Woken(task) | Ran::Yielded(task) => match kind {
+                Kind::Roaming if !is_roaming(&task) => self.push_back(task, Kind::Strand), // RO2: since this poll
+                _ => self.push_back(task, kind),
+            },
         }
     }
 
@@ -135,7 +141,10 @@ impl Worker {
         // SAFETY: a task that can run is alive.
         match unsafe { Header::kind(task.as_raw()) } {
             host::Ticket::KIND => Some((task, Kind::Internal)),
-            Stranded::KIND => self.place(task).map(|task| (task, Kind::Strand)),
+            Stranded::KIND => self.place(task).map(|task| {
+                let kind = if is_roaming(&task) { Kind::Roaming } else { Kind::Strand };
+                (task, kind)
+            }),
             _ => Some((task, Kind::Pinned)),
         }
     }
@@ -182,10 +191,10 @@ impl Worker {
         if kind == Kind::Internal {
             return;
         }
-        if kind != Kind::Free {
-            if kind == Kind::Strand {
-                self.station.counters.strands_ended.bump();
-            }
+        if matches!(kind, Kind::Strand | Kind::Roaming) {
+            self.station.counters.strands_ended.bump();
+        }
+        if matches!(kind, Kind::Strand | Kind::Pinned) {
             self.pinned.set(self.pinned.get() - 1);
             self.station.pinned.store(self.pinned.get(), Ordering::Relaxed);
         }
@@ -208,4 +217,11 @@ impl Worker {
             self.pool.notify();
         }
     }
+}
+
+/// Whether a strand that is about to run, or has run, is one that roams.
+#[inline]
+fn is_roaming(strand: &Runnable) -> bool {
+    // SAFETY: a task that can run is alive.
+    unsafe { stranded(strand.as_raw()) }.is_some_and(Stranded::roams)
 }

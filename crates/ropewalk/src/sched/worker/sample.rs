@@ -190,16 +190,22 @@ impl Worker {
         }
     }
 
-    /// A task is woken here. True: it was stamped, and the next is not.
-    pub(super) fn stamp_woken(&self, task: &Runnable) -> bool {
-        let stamps = self.sampler.stamps.replace(false);
-        if stamps {
-            if let Some(samples) = self.pool.samples() {
-                samples.stamp(task, samples.now());
-            }
-            self.mind_slot();
+    /// A task is woken here. If it is stamped, the next is not.
+    #[inline]
+    pub(super) fn stamp_woken(&self, task: &Runnable) {
+        if self.sampler.stamps.get() {
+            self.stamp_now(task);
         }
-        stamps
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn stamp_now(&self, task: &Runnable) {
+        self.sampler.stamps.set(false);
+        if let Some(samples) = self.pool.samples() {
+            samples.stamp(task, samples.now());
+        }
+        self.mind_slot();
     }
 
     /// Somebody wants to know when this one runs: now.
