@@ -23,6 +23,8 @@ pub enum Peer {
     RopewalkStrand,
     /// The same on one thread, as `RopewalkCt` is.
     RopewalkStrandCt,
+    /// On as many workers, with strands that roam.
+    RopewalkStrandRoam,
     TokioMt,
     TokioCt,
     Smol,
@@ -47,12 +49,13 @@ pub enum Peer {
 }
 
 impl Peer {
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Ropewalk,
         Self::RopewalkCt,
         Self::RopewalkUring,
         Self::RopewalkStrand,
         Self::RopewalkStrandCt,
+        Self::RopewalkStrandRoam,
         Self::TokioMt,
         Self::TokioCt,
         Self::Smol,
@@ -80,6 +83,7 @@ impl Peer {
             Self::RopewalkUring => "ropewalk-uring",
             Self::RopewalkStrand => "ropewalk-strand",
             Self::RopewalkStrandCt => "ropewalk-strand-ct",
+            Self::RopewalkStrandRoam => "ropewalk-strand-roam",
             Self::TokioMt => "tokio-mt",
             Self::TokioCt => "tokio-ct",
             Self::Smol => "smol",
@@ -121,6 +125,7 @@ impl Peer {
                 | Self::RopewalkUring
                 | Self::RopewalkStrand
                 | Self::RopewalkStrandCt
+                | Self::RopewalkStrandRoam
         )
     }
 
@@ -194,6 +199,14 @@ pub fn ropewalk(workers: usize) -> ropewalk::Runtime {
 pub fn fork_workers() -> usize {
     let asked = std::env::var("BENCH_FORK_WORKERS").ok();
     asked.map_or(2, |asked| asked.parse().expect("BENCH_FORK_WORKERS is a number of workers"))
+}
+
+/// Ropewalk whose strands roam.
+#[cfg(feature = "roaming")]
+pub fn ropewalk_roaming(workers: usize) -> ropewalk::Runtime {
+    // SAFETY: the only server of this kind keeps a socket and a buffer across its waits, and uses no thread-local.
+    let builder = unsafe { ropewalk::Runtime::builder().worker_threads(workers).roaming_strands(true) };
+    builder.build().expect("ropewalk starts")
 }
 
 /// Ropewalk with io_uring.

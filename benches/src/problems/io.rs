@@ -5,8 +5,8 @@ use super::Problem;
 use crate::http_hello::{self, Hello};
 use crate::meter::{Meter, Sample, Speed};
 use crate::peers::Peer::{
-    self, Go, Limit, May, Monoio, Ropewalk, RopewalkCt, RopewalkStrand, RopewalkStrandCt, RopewalkUring,
-    Smol, TokioCt, TokioMt,
+    self, Go, Limit, May, Monoio, Ropewalk, RopewalkCt, RopewalkStrand, RopewalkStrandCt, RopewalkStrandRoam,
+    RopewalkUring, Smol, TokioCt, TokioMt,
 };
 use crate::service::Cores;
 use crate::side::Rig;
@@ -19,6 +19,7 @@ const ECHO_PEERS: &[Peer] = &[
     RopewalkUring,
     RopewalkStrand,
     RopewalkStrandCt,
+    RopewalkStrandRoam,
     TokioMt,
     TokioCt,
     Smol,
@@ -87,6 +88,9 @@ pub fn is_served(problem: &Problem) -> bool {
 pub fn missing(problem: &Problem, peer: Peer) -> Option<String> {
     if peer == Monoio && cfg!(not(feature = "monoio")) {
         return Some("monoio: not in this build (`--features monoio`)".into());
+    }
+    if peer == RopewalkStrandRoam && cfg!(not(feature = "roaming")) {
+        return Some("ropewalk-strand-roam: not in this build (`--features roaming`)".into());
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     if problem.name == "tcp_echo_1c" && cores < 2 {

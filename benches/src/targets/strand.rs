@@ -1,7 +1,9 @@
 //! The rows about strands.
 
 use super::{Better, PLAIN, Row, Source};
-use crate::peers::Peer::{Go, Java, May, Rayon, Ropewalk, RopewalkCt, RopewalkStrand, RopewalkStrandCt};
+use crate::peers::Peer::{
+    Go, Java, May, Rayon, Ropewalk, RopewalkCt, RopewalkStrand, RopewalkStrandCt, RopewalkStrandRoam,
+};
 
 /// How far the echo server on strands may be from the one on tasks.
 const WITHIN: f64 = 0.05;
@@ -25,6 +27,11 @@ const fn echo(name: &'static str) -> Row {
 /// Both on one thread.
 const fn alone(row: Row) -> Row {
     Row { ours: RopewalkStrandCt, named: &[(RopewalkCt, 1.0)], ..row }
+}
+
+/// Strands that roam, beside tasks on as many workers.
+const fn roaming(row: Row) -> Row {
+    Row { ours: RopewalkStrandRoam, ..row }
 }
 
 pub const ROWS: &[Row] = &[
@@ -98,6 +105,9 @@ pub const ROWS: &[Row] = &[
     alone(rate("strand_echo_ct", "tcp_echo")),
     alone(beside("strand_echo_ct_p99", "tcp_echo", "p99")),
     alone(beside("strand_echo_ct_cpu", "tcp_echo", "cpu_us")),
+    roaming(rate("strand_echo_roam", "tcp_echo")),
+    roaming(beside("strand_echo_roam_p99", "tcp_echo", "p99")),
+    roaming(beside("strand_echo_roam_cpu", "tcp_echo", "cpu_us")),
     rate("strand_echo_1c", "tcp_echo_1c"),
     beside("strand_echo_1c_p99", "tcp_echo_1c", "p99"),
     beside("strand_echo_1c_cpu", "tcp_echo_1c", "cpu_us"),

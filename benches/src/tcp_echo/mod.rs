@@ -59,6 +59,10 @@ pub fn serve(peer: Peer, workers: usize) -> Result<(), String> {
         Peer::RopewalkUring => ropewalk::serve_lent(&peers::ropewalk_uring(workers), service::listen()?),
         Peer::RopewalkStrand => ropewalk_strand::serve(&peers::ropewalk(workers), service::listen()?),
         Peer::RopewalkStrandCt => ropewalk_strand::serve(&peers::ropewalk(0), service::listen()?),
+        #[cfg(feature = "roaming")]
+        Peer::RopewalkStrandRoam => {
+            ropewalk_strand::serve(&peers::ropewalk_roaming(workers), service::listen()?)
+        }
         Peer::TokioMt => tokio::serve(&peers::tokio_mt_io(workers), service::listen()?),
         Peer::TokioCt => tokio::serve(&peers::tokio_ct_io(), service::listen()?),
         Peer::Smol => smol::serve(peers::smol_io(workers), service::listen()?),

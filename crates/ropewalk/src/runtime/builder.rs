@@ -202,6 +202,7 @@ impl Builder {
     ///
     /// # Safety
     /// As there.
+    #[cfg(feature = "roaming")]
     pub unsafe fn roaming_strands(mut self, roam: bool) -> Self {
         self.config.roaming_strands = roam;
         self

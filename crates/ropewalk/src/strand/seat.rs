@@ -135,8 +135,9 @@ impl Seat {
     }
 
     /// Whether it may be on another thread after a wait.
+    #[inline(always)]
     pub(crate) fn roams(&self) -> bool {
-        self.roams
+        cfg!(feature = "roaming") && self.roams
     }
 
     /// How many bytes its stack has.
@@ -220,7 +221,7 @@ impl Seat {
     /// Suspends the strand until `attempt` is ready. If it is interrupted, it unwinds instead.
     #[inline(always)]
     pub(crate) fn wait<R>(&self, manner: Manner, mut attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
-        if self.roams {
+        if self.roams() {
             return self.wait_roaming(manner, attempt);
         }
         let outer = self.waits.replace(self.waits.get() + 1);
@@ -276,7 +277,7 @@ impl Seat {
 
     #[inline(always)]
     fn suspend(&self) {
-        if self.roams {
+        if self.roams() {
             stay_if_panicking();
         }
         self.open_up();

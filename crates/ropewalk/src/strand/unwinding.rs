@@ -45,7 +45,7 @@ pub(crate) fn apart(unwinds: bool, suspend: impl FnOnce()) {
 }
 
 /// Somebody may have stopped unwinding: if nobody does any more, those who were spared are woken.
-#[inline(never)] // TL1
+#[cfg_attr(feature = "roaming", inline(never))] // TL1
 pub(super) fn has_ended() {
     if panicking() {
         return;

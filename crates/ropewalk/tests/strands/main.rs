@@ -11,6 +11,7 @@ mod leaving;
 mod nurseries;
 mod placement;
 mod pools;
+#[cfg(feature = "roaming")]
 mod roaming;
 mod soundness;
 mod tree;

@@ -123,10 +123,20 @@ fn span() -> Duration {
     Duration::from_secs_f64(seconds.unwrap_or(2.0))
 }
 
+#[cfg(feature = "roaming")]
+fn builder(roam: bool) -> ropewalk::Builder {
+    // SAFETY: nothing in this file keeps anything of its thread across a wait.
+    unsafe { Runtime::builder().roaming_strands(roam) }
+}
+
+#[cfg(not(feature = "roaming"))]
+fn builder(_: bool) -> ropewalk::Builder {
+    Runtime::builder()
+}
+
 fn fuzz(workers: usize, roam: bool) {
     guarded(format!("{workers} workers"), || {
-        // SAFETY: nothing in this file keeps anything of its thread across a wait.
-        let runtime = unsafe { Runtime::builder().roaming_strands(roam) }
+        let runtime = builder(roam)
             .worker_threads(workers)
             .unhandled_panic(UnhandledPanic::Report)
             .strand_stack_size(256 << 10) // sanitizers have large frames
@@ -161,11 +171,13 @@ fn trees_on_sixteen_workers() {
     fuzz(16, false);
 }
 
+#[cfg(feature = "roaming")]
 #[test]
 fn trees_that_roam_on_two_workers() {
     fuzz(2, true);
 }
 
+#[cfg(feature = "roaming")]
 #[test]
 fn trees_that_roam_on_sixteen_workers() {
     fuzz(16, true);
