@@ -188,7 +188,7 @@ pub struct WorkerMetrics {
     pub timers_fired: u64,
     /// Strands that began on it.
     pub strands_started: u64,
-    /// Of these, those that are over.
+    /// Strands that ended on it: those that began on it, unless they roam.
     pub strands_ended: u64,
     /// How long polls take, if that is sampled ([`Builder::histograms`](crate::Builder::histograms)): it counts as many as there were.
     pub poll_time: Option<Box<Histogram>>,

@@ -2,7 +2,7 @@
 //!
 //! A strand is a task whose poll resumes its stack: woken, queued, counted and shown like any other. It may wait for anything,
 //! and the worker goes on with other work meanwhile. It starts on whichever worker has room ("placement", `sched`) and then stays
-//! there, so that what its stack holds need not be `Send`.
+//! there, so that what its stack holds need not be `Send`; unless its pool lets strands roam, which is `unsafe` (feature `roaming`).
 //!
 //! Strands form a tree: a [`scope`] starts children that may borrow from the call it is in, and is not left before they ended.
 //! Cancelling a strand makes the wait it is in unwind; on its way the scopes it is in cancel their children.

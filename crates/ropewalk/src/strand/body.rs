@@ -77,7 +77,7 @@ impl<F: FnOnce() -> T, T> Body for Run<F, T> {
             let worker = worker.expect("strands run on workers");
             if let Stage::Waiting(..) = this.0 {
                 this.start(worker);
-            } else if worker.pool.roaming_strands {
+            } else if cfg!(feature = "roaming") && worker.pool.roaming_strands {
                 super::prepare(); // this thread may have started none
             }
             let Stage::Going(routine, seat) = &mut this.0 else {

@@ -95,7 +95,7 @@ impl Stranded {
     /// Whether it has started, and may go elsewhere.
     #[inline]
     pub(crate) fn roams(&self) -> bool {
-        self.home.load(Relaxed) == ANYWHERE
+        cfg!(feature = "roaming") && self.home.load(Relaxed) == ANYWHERE
     }
 
     /// Whether it has started.

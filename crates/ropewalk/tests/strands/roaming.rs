@@ -71,6 +71,30 @@ fn it_goes_on_where_somebody_is_free() {
     });
 }
 
+/// A hog on the thread where they were does not keep them: who has nothing to do takes them.
+#[test]
+fn a_hog_does_not_delay_them() {
+    guarded("hog", || {
+        let runtime = roaming(2).build().unwrap();
+        let (pool, gate) = (runtime.pool("main").unwrap(), Gate::new());
+        let waits = |gate: Gate| move || gate.passed().wait();
+        let strands: Vec<_> =
+            (0..50).map(|_| strand::Builder::new().pool(&pool).spawn(waits(gate.clone()))).collect();
+        until("all wait", || gate.waiting() == 50);
+        let (release, held) = mpsc::channel::<()>();
+        let (tell, told) = mpsc::channel();
+        let hog = runtime.spawn(async move {
+            tell.send(()).unwrap();
+            held.recv().unwrap_err()
+        });
+        told.recv().unwrap();
+        gate.open();
+        strands.into_iter().for_each(|strand| strand.join());
+        drop(release);
+        hog.wait().unwrap();
+    });
+}
+
 /// What belongs to the strand goes with it: handlers, task locals, shields, who it is.
 #[test]
 fn what_is_its_own_goes_with_it() {
@@ -267,6 +291,9 @@ fn halves_are_done_in_place() {
             )
         });
         assert_eq!((first, second), (true, (true, 7)));
+        let numbers: Vec<u64> = (0..10_000).collect();
+        let sum = || ropewalk::par_map_reduce(&numbers[..], || 0, |number| *number, |a, b| a + b);
+        assert_eq!(runtime.run(sum), numbers.iter().sum());
         let done = AtomicUsize::new(0);
         let halves = || ropewalk::join(|| panic!("{ON_PURPOSE}: the first"), || done.fetch_add(1, SeqCst));
         drop(thrown(|| runtime.run(halves)));

@@ -94,7 +94,7 @@ impl Worker {
     #[inline]
     pub(super) fn push_back(&self, task: Runnable, kind: Kind) {
         debug_assert!(self.may_take());
-        let is_free = matches!(kind, Kind::Free | Kind::Roaming);
+        let is_free = kind == Kind::Free || cfg!(feature = "roaming") && kind == Kind::Roaming;
         let task = match kind {
             Kind::Free => match self.keep_pair(task) {
                 Ok(()) => return,

@@ -66,10 +66,10 @@ impl Worker {
         match ran {
             Ran::Idle => {}
             Ran::Done => self.finished(kind),
-            Ran::Woken(task) | Ran::Yielded(task) => match kind {
-                Kind::Roaming if !is_roaming(&task) => self.push_back(task, Kind::Strand), // RO2: since this poll
-                _ => self.push_back(task, kind),
-            },
+            Ran::Woken(task) | Ran::Yielded(task) => {
+                let stays = kind == Kind::Roaming && !is_roaming(&task); // RO2: since this poll
+                self.push_back(task, if stays { Kind::Strand } else { kind });
+            }
         }
     }
 
