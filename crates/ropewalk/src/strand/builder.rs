@@ -160,7 +160,7 @@ where
     let extra = Stranded::new(known, scene, parent.map(|worker| worker.index() as u16));
     let body = Run::new(local::carry(f), settings.stack_size);
     let order = Order { extra, spawned_at: settings.spawned_at, priority: 0 };
-    // SAFETY: it is `Send` until it starts, and stays where it does; for what it borrows the caller answers.
+    // SAFETY: it is `Send` until it starts, and stays where it does, or its pool was promised RO1; for what it borrows the caller answers.
     let (runnable, handle) = unsafe { make(pool, worker, body, order) };
     if let Some(scene) = scene {
         let task = runnable.as_raw();
