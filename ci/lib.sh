@@ -76,14 +76,15 @@ models() { # CFG FILTER...
 # Runs the unit and integration tests of the libraries under a sanitizer; FLAGS come before the filters of the test runner.
 # They are optimised a little (a sanitizer is slow enough), what they stand on is built as quickly as possible. Left out is what
 # only uses them (adapters, examples, the program: a third of the time, mostly to build it), and the tests that only ask the compiler.
+# Without a filter, strands that roam come after them: they are there with a feature only.
 sanitized() { # TOOLCHAIN FLAGS... -- FILTER...
   local toolchain=$1 flags=()
   shift
   while [ "$1" != -- ]; do flags+=("$1") && shift; done
-  logged cargo ${toolchain:+"$toolchain"} test "${flags[@]}" --target "$(host)" \
-    --config profile.dev.package.ropewalk.opt-level=1 --config profile.dev.package.ropewalk-core.opt-level=1 \
-    -p ropewalk-core -p ropewalk --lib --tests --no-fail-fast \
-    "$@" --skip what_must_not_compile
+  flags+=(--target "$(host)" --no-fail-fast)
+  flags+=(--config profile.dev.package.ropewalk.opt-level=1 --config profile.dev.package.ropewalk-core.opt-level=1)
+  logged cargo ${toolchain:+"$toolchain"} test "${flags[@]}" -p ropewalk-core -p ropewalk --lib --tests "$@" --skip what_must_not_compile
+  [ $# -gt 1 ] || logged cargo ${toolchain:+"$toolchain"} test "${flags[@]}" -p ropewalk --features roaming --test strands -- roam
 }
 
 # Finds a browser ($browser; CHROMIUM=path names it), and installs its driver and the rules for accessibility ($modules).

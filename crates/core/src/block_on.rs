@@ -186,9 +186,11 @@ mod parked {
     #[cfg(not(any(loom, shuttle)))]
     impl Seat {
         /// The thread's own seat; if an outer call has it (B2), or the thread is ending, a new one.
+        #[cfg_attr(feature = "roaming", inline(never))] // what is polled in between may wait, and go on elsewhere
         fn take() -> Self {
             KEPT.try_with(core::cell::Cell::take).ok().flatten().unwrap_or_else(Self::new)
         }
+        #[cfg_attr(feature = "roaming", inline(never))] // as above
         fn give_back(self) {
             // An error says that the thread is ending: the seat goes with it.
             let _ = KEPT.try_with(|kept| kept.set(Some(self)));

@@ -73,7 +73,8 @@ pub(crate) fn poll_proceed_cheaply(cx: &mut Context<'_>) -> Poll<()> {
     poll_spend(1, cx)
 }
 
-#[inline(always)]
+#[cfg_attr(feature = "roaming", inline(never))] // what is polled on a stack may wait in between, and go on on another thread
+#[cfg_attr(not(feature = "roaming"), inline(always))]
 fn poll_spend(cost: u32, cx: &mut Context<'_>) -> Poll<()> {
     let free = left();
     if free < cost {

@@ -8,8 +8,7 @@
 //! * **TL1** What runs on a strand's stack asks for a thread-local anew, by a function that is never inlined and gives the value, not the
 //!   place: a strand that roams may be on another thread after a wait, and a compiler that sees both sides of the wait in one function may
 //!   have kept the address. What runs on a worker's own stack (`..._at_loop`), or on a strand's by a call through a task's table, is over
-//!   before that stack is suspended. Not held to this yet: the thread-locals of `stm`, of one-shot channels and of `select`. (So a yield takes 10 ns more: with the
-//!   feature `roaming` only.)
+//!   before that stack is suspended. (So a yield takes 10 ns more: with the feature `roaming` only.)
 
 use crate::runtime::Handle;
 use crate::sched::worker::Worker;

@@ -83,9 +83,8 @@ impl PoolBuilder {
     ///   own that are `#[inline(never)]`, and that do not wait;
     /// - no value in a [`TVar`](crate::stm::TVar) waits in its destructor, and no runtime without threads is driven.
     ///
-    /// Not even all of this library keeps to that yet: transactions and one-shot channels use thread-locals in functions that may be inlined. Nor
-    /// does all of std. What is known to be affected: `std::thread::current` and `thread::park` (of which thread?),
-    /// `RandomState::new`, `print!` and `stdout().lock()` held over a wait, and whatever else has state by thread.
+    /// This library keeps to that; not all of std does. What is known to be affected: `std::thread::current` and `thread::park` (of which
+    /// thread?), `RandomState::new`, `print!` and `stdout().lock()` held over a wait, and whatever else has state by thread.
     #[cfg(feature = "roaming")]
     pub unsafe fn roaming_strands(mut self, roam: bool) -> Self {
         self.roaming = roam;

@@ -355,12 +355,8 @@ fn park_thread_until<R>(
     until: Option<Instant>,
     mut attempt: impl FnMut(&mut Context<'_>) -> Poll<R>,
 ) -> Option<R> {
-    thread_local!(static KEPT: Cell<Option<(Arc<ThreadParker>, Waker)>> = const { Cell::new(None) });
     // A wait inside a wait gets a parker of its own: the inner one must not swallow the outer one's wake-up.
-    let (parker, waker) = KEPT.try_with(Cell::take).ok().flatten().unwrap_or_else(|| {
-        let parker = Arc::new(ThreadParker::new());
-        (parker.clone(), Waker::from(parker))
-    });
+    let (parker, waker) = take_parker();
     #[cfg(feature = "deadlock_detection")]
     let _known = crate::deadlock::known_as(until.is_none().then_some(&parker));
     let mut cx = Context::from_waker(&waker);
@@ -376,7 +372,25 @@ fn park_thread_until<R>(
         parker.park(left);
         reasons::park(false);
     };
+    keep_parker(parker, waker);
+    value
+}
+
+thread_local! {
+    /// What this thread parks with, while it does not.
+    static KEPT: Cell<Option<(Arc<ThreadParker>, Waker)>> = const { Cell::new(None) };
+}
+
+#[inline(never)] // TL1
+fn take_parker() -> (Arc<ThreadParker>, Waker) {
+    KEPT.try_with(Cell::take).ok().flatten().unwrap_or_else(|| {
+        let parker = Arc::new(ThreadParker::new());
+        (parker.clone(), Waker::from(parker))
+    })
+}
+
+#[inline(never)] // TL1
+fn keep_parker(parker: Arc<ThreadParker>, waker: Waker) {
     // A thread that is ending has nowhere to keep it; that is all right.
     let _ended = KEPT.try_with(|kept| kept.set(Some((parker, waker))));
-    value
 }

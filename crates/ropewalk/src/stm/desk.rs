@@ -28,12 +28,26 @@ pub(super) struct Desk {
 
 thread_local!(static KEPT: Cell<Option<Box<Desk>>> = const { Cell::new(None) });
 
+/// The thread's own, if it is there. (A model checker's threads are no threads.)
+#[cfg_attr(feature = "roaming", inline(never))] // TL1
+#[cfg_attr(not(feature = "roaming"), inline(always))]
+fn kept() -> Option<Box<Desk>> {
+    if cfg!(any(loom, shuttle)) { None } else { KEPT.try_with(Cell::take).ok().flatten() }
+}
+
+#[cfg_attr(feature = "roaming", inline(never))] // TL1
+#[cfg_attr(not(feature = "roaming"), inline(always))]
+fn keep(desk: Box<Desk>) {
+    if !cfg!(any(loom, shuttle)) {
+        let _ended = KEPT.try_with(|kept| kept.set(Some(desk)));
+    }
+}
+
 impl Desk {
-    /// The thread's, or a new one if that is in use, or the thread ends. (A model checker's threads are no threads.)
+    /// The thread's, or a new one if that is in use, or the thread ends.
     #[inline(always)]
     pub(super) fn take() -> Box<Self> {
-        let kept = if cfg!(any(loom, shuttle)) { None } else { KEPT.try_with(Cell::take).ok().flatten() };
-        kept.unwrap_or_else(Self::new)
+        kept().unwrap_or_else(Self::new)
     }
 
     #[cold]
@@ -68,9 +82,7 @@ impl Desk {
         {
             self.clear();
         }
-        if !cfg!(any(loom, shuttle)) {
-            let _ended = KEPT.try_with(|kept| kept.set(Some(self)));
-        }
+        keep(self);
     }
 
     #[cold]

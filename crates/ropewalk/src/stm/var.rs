@@ -243,26 +243,31 @@ impl Core {
 
 /// Drops variables one after the other: the value of one may have the last handle of the next, and so on without end.
 fn dispose(remains: Vec<Remains>) {
-    thread_local!(static LINE: RefCell<Option<Vec<Remains>>> = const { RefCell::new(None) });
     /// Whatever happens, the next one begins a line of its own.
     struct Ends;
     impl Drop for Ends {
         fn drop(&mut self) {
-            let _ended = LINE.try_with(|line| line.take());
+            let _left = line(Option::take);
         }
     }
     let mut remains = remains;
-    let joined = LINE.try_with(|line| line.borrow_mut().as_mut().map(|line| line.append(&mut remains)));
-    if matches!(joined, Ok(Some(()))) {
+    if line(|line| line.as_mut().map(|line| line.append(&mut remains))).is_some() {
         return;
     }
-    let _line = LINE.try_with(|line| line.replace(Some(Vec::new())));
+    let _none = line(|line| line.replace(Vec::new()));
     let ends = Ends;
     drop(remains);
-    while let Ok(Some(next)) = LINE.try_with(|line| line.borrow_mut().as_mut().and_then(Vec::pop)) {
+    while let Some(next) = line(|line| line.as_mut().and_then(Vec::pop)) {
         drop(next);
     }
     drop(ends);
+}
+
+/// What waits to be dropped on this thread, if it drops any. (Destructors run between two calls: TL1.)
+#[inline(never)]
+fn line<R>(f: impl FnOnce(&mut Option<Vec<Remains>>) -> Option<R>) -> Option<R> {
+    thread_local!(static LINE: RefCell<Option<Vec<Remains>>> = const { RefCell::new(None) });
+    LINE.try_with(|line| f(&mut line.borrow_mut())).ok().flatten()
 }
 
 /// How often a commit looks at a word that is locked by another one.

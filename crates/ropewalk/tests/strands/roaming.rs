@@ -4,9 +4,10 @@
 
 use crate::kit::{Gate, ON_PURPOSE, guarded, panic_of, until};
 use crate::{AGES, WaitsInDrop, thrown};
+use ropewalk::stm::{TVar, atomically};
 use ropewalk::strand::{self, StrandError};
 use ropewalk::sync::Notify;
-use ropewalk::{Builder, OnStrand, Pool, Runtime, Wait, channel, with_handler};
+use ropewalk::{Builder, OnStrand, Pool, Runtime, Wait, channel, select_wait, time, with_handler};
 use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -415,5 +416,51 @@ fn a_panic_after_a_move_reaches_the_scope() {
             });
             assert!(thrown.unwrap().contains("seven"));
         }
+    });
+}
+
+/// What the library keeps for each thread (memory of one-shot channels, what a transaction works with, the budget, random numbers) is that of
+/// the thread on which a strand is, before a wait and after it, in one function (TL1). If an address were kept, two threads would
+/// have the same block, or the same desk.
+#[test]
+fn what_is_kept_by_thread_is_asked_for_anew_after_each_wait() {
+    const STRANDS: u64 = 16;
+    const ROUNDS: u64 = if cfg!(tsan) { 200 } else { 2_000 };
+    guarded("by thread", || {
+        let runtime = roaming(4).build().unwrap();
+        let (total, moved) = (TVar::new(0_u64), AtomicUsize::new(0));
+        let all = runtime.run(|| {
+            strand::scope(|s| {
+                let adds = |own: u64| {
+                    let (total, moved) = (&total, &moved);
+                    move || {
+                        (0..ROUNDS).fold(0_u64, |sum, round| {
+                            let (number, at) = (own * ROUNDS + round, here());
+                            let (first, second) = (channel::oneshot::channel(), channel::oneshot::channel());
+                            first.0.send(number).unwrap();
+                            strand::yield_now();
+                            second.0.send(Box::new(number)).unwrap();
+                            let one = first.1.wait().unwrap();
+                            assert!(total.get() <= STRANDS * ROUNDS);
+                            strand::yield_now();
+                            assert!(total.get() <= STRANDS * ROUNDS);
+                            atomically(|tx| tx.modify(total, |total| *total += 1)).wait();
+                            let other = select_wait! {
+                                other = second.1 => *other.unwrap(),
+                                _ = time::sleep(AGES) => unreachable!("it was sent"),
+                            };
+                            moved.fetch_add(usize::from(here() != at), SeqCst);
+                            assert_eq!([one, other], [number; 2]);
+                            sum + one
+                        })
+                    }
+                };
+                let strands: Vec<_> = (0..STRANDS).map(|own| s.spawn(adds(own))).collect();
+                strands.into_iter().map(|strand| strand.join()).sum::<u64>()
+            })
+        });
+        let count = STRANDS * ROUNDS;
+        assert_eq!((all, total.get()), (count * (count - 1) / 2, count));
+        assert!(moved.load(SeqCst) > 0, "none of them went to another thread");
     });
 }

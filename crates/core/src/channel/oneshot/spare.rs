@@ -86,7 +86,8 @@ mod list {
 
     std::thread_local!(static SPARE: List = const { List::new() });
 
-    #[inline]
+    #[cfg_attr(feature = "roaming", inline(never))] // its caller may be on another thread after the next wait
+    #[cfg_attr(not(feature = "roaming"), inline)]
     pub(super) fn take() -> Option<NonNull<u8>> {
         SPARE.try_with(List::pop).ok().flatten()
     }
@@ -94,7 +95,8 @@ mod list {
     /// # Safety
     ///
     /// `block` is memory of a [`Block`] that nobody uses.
-    #[inline]
+    #[cfg_attr(feature = "roaming", inline(never))] // as above
+    #[cfg_attr(not(feature = "roaming"), inline)]
     pub(super) unsafe fn keep(block: NonNull<u8>) {
         // SAFETY: passed on to the caller.
         let kept = SPARE.try_with(|list| unsafe { list.push(block) });
