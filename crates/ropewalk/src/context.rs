@@ -12,6 +12,7 @@
 
 use crate::runtime::Handle;
 use crate::sched::worker::Worker;
+use crate::strand::unwinding::Aside;
 use ropewalk_core::budget;
 use std::cell::{Cell, RefCell};
 
@@ -45,13 +46,14 @@ pub(crate) fn with_worker_at_loop<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R 
     f(unsafe { worker.as_ref() })
 }
 
-/// Runs `f` with this thread being `worker`. What the thread had entered before does not concern the worker's tasks, and
-/// if it is in the poll of a task, that one's budget is not theirs.
+/// Runs `f` with this thread being `worker`. What the thread had entered before does not concern the worker's tasks;
+/// if it is in the poll of a task, that one's budget is not theirs; and if it unwinds, they do not.
 pub(crate) fn as_worker<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
     struct Restore {
         worker: *const Worker,
         depth: u32,
         budget: u32,
+        _unwinding: Option<Aside>,
     }
     impl Drop for Restore {
         fn drop(&mut self) {
@@ -60,8 +62,12 @@ pub(crate) fn as_worker<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
             budget::grant(self.budget);
         }
     }
-    let _restore =
-        Restore { worker: WORKER.replace(worker), depth: DEPTH.replace(0), budget: budget::grant(0) };
+    let _restore = Restore {
+        worker: WORKER.replace(worker),
+        depth: DEPTH.replace(0),
+        budget: budget::grant(0),
+        _unwinding: Aside::if_panicking(),
+    };
     f()
 }
 

@@ -255,7 +255,6 @@ pub(crate) fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Box<dyn Any + Send>> 
 #[cold]
 fn has_caught() {
     with_seat(|_, seat| seat.set_unwinding(false));
-    unwinding::has_ended();
 }
 
 /// Whether the strand that runs here was cancelled: its next wait unwinds. False off strands.

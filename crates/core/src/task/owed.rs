@@ -56,7 +56,8 @@ mod note {
     }
 
     /// One more is owed, if it is the waker of the task that is polled here (OW3). False: it must be counted.
-    #[inline(always)]
+    #[cfg_attr(feature = "roaming", inline(never))] // on a stack that may go on on another thread
+    #[cfg_attr(not(feature = "roaming"), inline(always))]
     #[must_use]
     pub(in crate::task) fn owe(task: *const ()) -> bool {
         NOTE.with(|note| {
@@ -70,7 +71,8 @@ mod note {
     }
 
     /// A reference is given back. True: there was one that is owed, and now is not.
-    #[inline(always)]
+    #[cfg_attr(feature = "roaming", inline(never))] // as above
+    #[cfg_attr(not(feature = "roaming"), inline(always))]
     #[must_use]
     pub(in crate::task) fn remit(task: *const ()) -> bool {
         NOTE.with(|note| {

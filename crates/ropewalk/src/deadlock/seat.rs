@@ -31,11 +31,14 @@ pub(crate) fn known_as(parker: Option<&Arc<ThreadParker>>) -> impl Drop + use<> 
     struct Restore(Weak<ThreadParker>);
     impl Drop for Restore {
         fn drop(&mut self) {
-            let _ending = PARKER.try_with(|parker| parker.replace(std::mem::take(&mut self.0)));
+            drop(replace(std::mem::take(&mut self.0)));
         }
     }
-    let parker = parker.map(Arc::downgrade).unwrap_or_default();
-    Restore(PARKER.try_with(|known| known.replace(parker)).unwrap_or_default())
+    #[inline(never)] // TL1
+    fn replace(parker: Weak<ThreadParker>) -> Weak<ThreadParker> {
+        PARKER.try_with(|known| known.replace(parker)).unwrap_or_default()
+    }
+    Restore(replace(parker.map(Arc::downgrade).unwrap_or_default()))
 }
 
 /// Who runs here; nobody in a hook between two tasks.

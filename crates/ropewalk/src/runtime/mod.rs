@@ -14,6 +14,8 @@ pub(crate) use clock::{Timebase, nanos_of};
 pub use config::{BlockInTask, UnhandledPanic};
 pub(crate) use config::{Config, RANDOM_STEP, mixed};
 pub use error::RuntimeError;
+#[cfg(any(feature = "tracing", feature = "tokio-console"))]
+pub(crate) use shared::unharmed;
 pub(crate) use shared::{Shared, complain, hire, next_id, wake_safely};
 pub(crate) use shutdown::{GRACE, NAP, NEVER_COMES};
 pub use shutdown::{LeftBehind, ShutdownError};

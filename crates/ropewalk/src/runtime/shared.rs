@@ -476,6 +476,19 @@ pub(crate) fn wake_safely(waker: Waker) {
     }
 }
 
+/// Calls what calls a subscriber of `tracing`, where a panic of that would leave a stack, or a worker, in the middle of something.
+#[cfg(any(feature = "tracing", feature = "tokio-console"))]
+#[inline]
+pub(crate) fn unharmed<R: Default>(f: impl FnOnce() -> R) -> R {
+    #[cold]
+    fn has_panicked<R: Default>(payload: Box<dyn std::any::Any + Send>) -> R {
+        drop_payload(payload);
+        complain(format_args!("a subscriber of tracing panicked while a task or a strand was put away or brought back"));
+        R::default()
+    }
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_or_else(has_panicked)
+}
+
 /// Starts a thread for a worker at `station`.
 pub(crate) fn hire(pool: Arc<Pool>, station: Arc<Station>) -> io::Result<()> {
     let name = format!("{}-{}-{}", pool.config.thread_name, pool.name, station.index);

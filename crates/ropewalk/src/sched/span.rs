@@ -24,6 +24,7 @@ pub(crate) const TARGET: &str = "ropewalk::task";
 #[cfg(feature = "tokio-console")]
 mod shown {
     use super::TARGET;
+    use crate::runtime::unharmed;
     use ropewalk_core::prim::Lock;
     use ropewalk_core::prim::real::{AtomicBool, Ordering::Relaxed};
     use ropewalk_core::task::{TaskId, WakerOp};
@@ -106,13 +107,16 @@ mod shown {
         /// The task is over.
         pub(crate) fn end(&self) {
             let span = self.span.lock().take();
-            drop(span);
+            unharmed(|| drop(span));
         }
 
         fn with(&self, f: impl FnOnce(&Span)) {
             let span = self.span.lock().clone();
             if let Some(span) = span {
-                f(&span);
+                unharmed(|| {
+                    f(&span);
+                    drop(span);
+                });
             }
         }
     }

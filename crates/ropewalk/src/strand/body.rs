@@ -8,7 +8,6 @@
 use super::Interrupted;
 use super::berth::Berth;
 use super::seat::Seat;
-use super::unwinding;
 use crate::context;
 use crate::sched::fibre::forget_first_frame;
 use crate::sched::worker::Worker;
@@ -102,10 +101,7 @@ impl<F: FnOnce() -> T, T> Body for Run<F, T> {
                     }
                     match outcome {
                         Ok(value) => Poll::Ready(value),
-                        Err(payload) => {
-                            unwinding::has_ended();
-                            resume_unwind(payload)
-                        }
+                        Err(payload) => resume_unwind(payload),
                     }
                 }
             }

@@ -11,7 +11,8 @@
 //!
 //! Parent, when the closure of the scope is over, however:
 //!
-//! 1. under the lock: takes references to those that are in the list, and cancels them
+//! 1. under the lock: takes references to those that are in the list, and cancels them; whoever is started from then on, by one of
+//!    them, is cancelled too
 //! 2. under the lock: nobody alive: goes on; otherwise leaves its waker, and waits, whatever interrupts it
 //!
 //! * **C1** The call that a scope lies in is not left before 4 of every child. So what children borrow outlives them: their
@@ -61,8 +62,10 @@ struct Members {
     alive: usize,
     /// Those who wait until nobody is.
     waiting: Vec<Waker>,
-    /// A child of a nursery has panicked.
-    failed: bool,
+    /// Who comes from now on is cancelled: a child of a nursery has panicked, or the closure is over.
+    doomed: bool,
+    /// What the first panic in a nursery said.
+    said: Option<String>,
     /// What the nursery's owner waits with.
     owner: Option<Waker>,
     /// Panics that nobody has taken, the first one first.
@@ -148,7 +151,7 @@ impl Scene {
         members.alive += 1;
         // SAFETY: passed on to the caller; it stays until `unlist` or `leave` takes it out (C3).
         unsafe { members.list.push_back(NonNull::from(tie)) };
-        members.failed
+        members.doomed
     }
 
     /// The same for a child that was counted before it was made.
@@ -161,17 +164,18 @@ impl Scene {
         let mut members = self.members.lock();
         // SAFETY: passed on to the caller; it stays until `unlist` takes it out (C3).
         unsafe { members.list.push_back(NonNull::from(tie)) };
-        members.failed
+        members.doomed
     }
 
     /// Cancels its children, also those to come.
     pub(crate) fn doom(&self) {
-        self.members.lock().failed = true;
+        self.members.lock().doomed = true;
         self.cancel_all();
     }
 
     /// Step 2 of a child. `panic`: what is said of the panic it ended with.
     pub(crate) fn unlist(&self, tie: &Tie, id: TaskId, panic: Option<String>) {
+        let said = if self.kind == Kind::Nursery { panic.clone() } else { None };
         let mut members = self.members.lock();
         // SAFETY: it is in this list (C3).
         unsafe { members.list.remove(NonNull::from(tie)) };
@@ -179,23 +183,26 @@ impl Scene {
             if !members.is_taken(id) {
                 members.with_handle.push((id, text));
             }
-            self.fail(members);
+            self.fail(members, said);
         }
     }
 
     /// Nobody will join a child that panicked. If it never had a handle by then, this comes before step 2.
     pub(crate) fn keep_panic(&self, panic: PanicInfo) {
+        let said = if self.kind == Kind::Nursery { Some(panic.to_string()) } else { None };
         let mut members = self.members.lock();
         members.take_from_handle(panic.task());
         members.panics.push(panic);
-        self.fail(members);
+        self.fail(members, said);
     }
 
-    /// A child has panicked: in a nursery, that is the end of all.
-    fn fail(&self, mut members: BriefGuard<'_, Members>) {
-        if self.kind == Kind::Scope || std::mem::replace(&mut members.failed, true) {
+    /// A child has panicked, and `said` something: in a nursery, that is the end of all.
+    fn fail(&self, mut members: BriefGuard<'_, Members>, said: Option<String>) {
+        if members.said.is_some() || said.is_none() {
+            drop(members); // before what was said
             return;
         }
+        (members.doomed, members.said) = (true, said);
         let (owner, children) = (members.owner.take(), members.references());
         drop(members);
         children.iter().for_each(TaskRef::cancel);
@@ -261,7 +268,7 @@ impl Scene {
         }
         let waker = waker.clone();
         let mut members = self.members.lock();
-        let failed = members.failed;
+        let failed = members.said.is_some();
         let unused = if failed { Some(waker) } else { members.owner.replace(waker) };
         drop(members);
         drop(unused);
@@ -275,7 +282,11 @@ impl Scene {
 
     /// The closure is over: cancels who is left, waits for all, and says what is to be told of them.
     pub(super) fn close(&self) -> Remains {
-        let children = self.members.lock().references();
+        let children = {
+            let mut members = self.members.lock();
+            members.doomed = true;
+            members.references()
+        };
         let live: Vec<_> = children.iter().filter(|child| !child.has_ended()).collect();
         children.iter().for_each(TaskRef::cancel);
         // One that was joined may not have come to its step 2 yet.
@@ -288,17 +299,17 @@ impl Scene {
         let mut members = self.members.lock();
         let (panics, forgotten) =
             (std::mem::take(&mut members.panics), std::mem::take(&mut members.with_handle));
-        let (owner, has_failed) = (members.owner.take(), members.failed);
+        let (owner, said) = (members.owner.take(), members.said.take());
         drop(members);
         drop(owner);
-        Remains { live: names, panics, forgotten, failed: has_failed }
+        Remains { live: names, panics, forgotten, said }
     }
 }
 
 impl Members {
     /// A failure is told to `waker` already, should there be one.
     fn will_wake(&self, waker: &Waker) -> bool {
-        !self.failed && self.owner.as_ref().is_some_and(|owner| owner.will_wake(waker))
+        self.said.is_none() && self.owner.as_ref().is_some_and(|owner| owner.will_wake(waker))
     }
 
     fn references(&self) -> Vec<TaskRef> {
@@ -336,22 +347,27 @@ pub(super) struct Remains {
     panics: Vec<PanicInfo>,
     /// Panics of children whose handle was forgotten: only what they said is left.
     forgotten: Vec<(TaskId, String)>,
-    /// It is a nursery that has failed.
-    failed: bool,
+    /// It is a nursery that has failed, and that is what the first panic said.
+    said: Option<String>,
 }
 
 impl Remains {
     /// Goes on as the closure ended, or with what is worse.
     pub(super) fn settle<T>(self, result: Result<T, Box<dyn Any + Send>>) -> T {
-        let Self { live, panics, forgotten, failed } = self;
+        let Self { live, panics, forgotten, said } = self;
         let mut panics: Vec<_> = panics.into_iter().map(Trouble::Panic).collect();
         panics.extend(forgotten.into_iter().map(|(_, text)| Trouble::Said(text)));
         let unwinds = super::panicking();
         let value = match result {
             Ok(value) => value,
             // The nursery itself has interrupted its closure: the panic that it did that for is what goes on.
-            Err(payload) if failed && payload.is::<Interrupted>() && !panics.is_empty() && !unwinds => {
-                panics.remove(0).throw(panics)
+            Err(payload) if said.is_some() && payload.is::<Interrupted>() && !unwinds => {
+                match said.filter(|_| panics.is_empty()) {
+                    None => panics.remove(0).throw(panics),
+                    // It was taken from its handle, and is gone; or somebody has cancelled the strand as well.
+                    Some(_) if super::is_cancelled() => rethrow(payload),
+                    Some(said) => Trouble::Said(said).throw(panics),
+                }
             }
             Err(payload) => {
                 panics.into_iter().for_each(Trouble::report);

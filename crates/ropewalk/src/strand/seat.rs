@@ -35,6 +35,8 @@ pub(crate) struct Belongings {
     /// The nurseries around what runs, and how many shields.
     pub(crate) nurseries: nursery::Chain,
     pub(crate) shields: Cell<u32>,
+    /// When it was spared last (`unwinding.rs`).
+    spared: Cell<u64>,
 }
 
 impl Default for Belongings {
@@ -51,6 +53,7 @@ impl Belongings {
             holds: Holds::new(),
             nurseries: nursery::Chain::new(),
             shields: Cell::new(0),
+            spared: Cell::new(0),
         }
     }
 
@@ -71,6 +74,7 @@ impl Belongings {
             holds: self.holds.take(),
             nurseries: self.nurseries.take(),
             shields: Cell::new(self.shields.take()),
+            spared: Cell::new(self.spared.take()),
         }
     }
 
@@ -80,6 +84,7 @@ impl Belongings {
         self.holds.set(other.holds);
         self.nurseries.set(other.nurseries);
         self.shields.set(other.shields.get());
+        self.spared.set(other.spared.get());
     }
 }
 
@@ -98,8 +103,6 @@ pub(crate) struct Seat {
     waits: Cell<u32>,
     /// It unwinds, as far as is known (S3).
     unwinding: Cell<bool>,
-    /// When it was spared last (`unwinding.rs`).
-    spared: Cell<u64>,
     /// What it forks with, since it first did.
     fork: Cell<Option<NonNull<Fork>>>,
     stack_size: usize,
@@ -127,7 +130,6 @@ impl Seat {
             orders: Cell::new(Orders::NONE),
             waits: Cell::new(0),
             unwinding: Cell::new(false),
-            spared: Cell::new(0),
             fork: Cell::new(None),
             stack_size,
             roams,
@@ -184,19 +186,19 @@ impl Seat {
             #[inline]
             fn drop(&mut self) {
                 self.1.frame.strand.set(self.2);
-                self.0.spans.set(Spans::leave());
                 if context::has_entered_at_loop() {
                     self.0.take_along();
                 }
+                self.0.spans.set(Spans::leave());
             }
         }
+        self.spans.take().enter(); // a subscriber is called, which might wait: before this is the strand, and after
         self.waker.set(cx.waker());
         self.orders.set(orders);
         let standing_by = worker.frame.strand.replace(Some(NonNull::from(self)));
         if let Some(entered) = self.entered.take() {
             context::come_back(entered.into_vec());
         }
-        self.spans.take().enter();
         Leave(self, worker, standing_by)
     }
 
@@ -355,7 +357,7 @@ impl Seat {
             self.unwinding.set(true);
             resume_unwind(Box::new(Interrupted));
         }
-        unwinding::wake_later(&self.waker(), &self.spared);
+        unwinding::wake_later(&self.waker(), &self.own.spared);
     }
 
     /// Whether it unwinds (S3).
@@ -426,7 +428,11 @@ pub(crate) fn interrupt_if_failed(waker: &Waker) {
     if failed && cfg!(panic = "abort") {
         return cannot_interrupt();
     }
-    if failed && !std::thread::panicking() {
-        resume_unwind(Box::new(Interrupted));
+    if failed {
+        match unwinding::is_certain() {
+            Some(true) => {}
+            Some(false) => resume_unwind(Box::new(Interrupted)),
+            None => Belongings::here(|own| unwinding::wake_later(waker, &own.spared)),
+        }
     }
 }

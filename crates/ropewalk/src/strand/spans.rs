@@ -1,6 +1,8 @@
 //! Spans of `tracing` that were entered and not left yet: `tracing` keeps them by thread, but they belong to the stack that has
 //! entered them. So they are left when that stack is suspended, and entered again when it goes on, as an instrumented future does.
 //!
+//! A subscriber is the user's code: if it panics then, that is said, and goes no further, for around it is a stack that is not over.
+//!
 //! Without the feature `tracing` there is nothing to do.
 
 #[cfg(feature = "tracing")]
@@ -10,6 +12,7 @@ pub(crate) use none::Spans;
 
 #[cfg(feature = "tracing")]
 mod kept {
+    use crate::runtime::unharmed;
     use tracing_core::dispatcher::{self, Dispatch};
     use tracing_core::span::Id;
 
@@ -31,22 +34,23 @@ mod kept {
         /// Leaves all that the stack has entered on this thread.
         #[inline]
         pub(crate) fn leave() -> Self {
-            let any = dispatcher::get_default(|dispatch| innermost(dispatch).is_some());
+            let any = unharmed(|| dispatcher::get_default(|dispatch| innermost(dispatch).is_some()));
             if any { Self::leave_all() } else { Self(None) }
         }
 
         #[cold]
         fn leave_all() -> Self {
-            dispatcher::get_default(|dispatch| {
-                let mut ids = Vec::new();
-                while let Some(id) = innermost(dispatch)
-                    && ids.len() < MOST
-                {
-                    dispatch.exit(&id);
-                    ids.push(id);
-                }
-                Self(Some(Box::new(Entered { dispatch: dispatch.clone(), ids })))
-            })
+            let Some(dispatch) = unharmed(|| dispatcher::get_default(|dispatch| Some(dispatch.clone()))) else {
+                return Self(None);
+            };
+            let mut ids = Vec::new();
+            while ids.len() < MOST
+                && let Some(id) = unharmed(|| innermost(&dispatch))
+            {
+                unharmed(|| dispatch.exit(&id));
+                ids.push(id);
+            }
+            Self(Some(Box::new(Entered { dispatch, ids })))
         }
 
         /// Enters them again.
@@ -54,7 +58,8 @@ mod kept {
         pub(crate) fn enter(self) {
             if let Some(entered) = self.0 {
                 let Entered { dispatch, ids } = *entered;
-                ids.iter().rev().for_each(|id| dispatch.enter(id));
+                ids.iter().rev().for_each(|id| unharmed(|| dispatch.enter(id)));
+                unharmed(|| drop(dispatch));
             }
         }
     }

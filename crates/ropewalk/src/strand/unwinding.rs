@@ -4,6 +4,7 @@
 //! one, `thread::panicking` says yes to all others too; what it then knows of itself is up to each of them (`seat.rs`, S3). When it
 //! says no, that is true of all.
 
+use crate::runtime::wake_safely;
 use std::cell::{Cell, RefCell};
 use std::sync::Once;
 use std::task::Waker;
@@ -39,29 +40,45 @@ pub(crate) fn apart(unwinds: bool, suspend: impl FnOnce()) {
     if !unwinds {
         return suspend();
     }
-    SUSPENDED.set(SUSPENDED.get() + 1);
+    let aside = Aside::new();
     suspend();
-    SUSPENDED.set(SUSPENDED.get() - 1);
+    drop(aside);
 }
 
-/// Somebody may have stopped unwinding: if nobody does any more, those who were spared are woken.
-#[cfg_attr(feature = "roaming", inline(never))] // TL1
-pub(super) fn has_ended() {
-    if panicking() {
-        return;
+/// One more who unwinds, but does not run, until this is dropped. From then on it runs, and whoever was spared because of it is polled after
+/// it: when it has given its thread back it may be known again who unwinds. (If not, they are spared again.)
+#[must_use]
+pub(crate) struct Aside(());
+
+impl Aside {
+    fn new() -> Self {
+        SUSPENDED.set(SUSPENDED.get() + 1);
+        Self(())
     }
-    let spared = SPARED.with_borrow_mut(std::mem::take);
-    if !spared.is_empty() {
-        ROUND.set(ROUND.get() + 1);
-        spared.into_iter().for_each(Waker::wake);
+
+    /// For a thread that runs others while it unwinds itself: a runtime without threads may be driven in a destructor.
+    pub(crate) fn if_panicking() -> Option<Self> {
+        panicking().then(Self::new)
     }
 }
 
-/// `waker` is called when it is known again who unwinds. `since`: in which round it was left here last.
+impl Drop for Aside {
+    fn drop(&mut self) {
+        SUSPENDED.set(SUSPENDED.get() - 1);
+        let spared = SPARED.with_borrow_mut(std::mem::take);
+        if !spared.is_empty() {
+            ROUND.set(ROUND.get() + 1);
+            spared.into_iter().for_each(wake_safely);
+        }
+    }
+}
+
+/// `waker` is called when it is known again who unwinds, if it is not now. `since`: in which round it was left here last.
 #[inline(never)] // TL1
 pub(super) fn wake_later(waker: &Waker, since: &Cell<u64>) {
     if is_certain().is_none() && since.replace(ROUND.get()) != ROUND.get() {
-        SPARED.with_borrow_mut(|spared| spared.push(waker.clone()));
+        let waker = waker.clone();
+        SPARED.with_borrow_mut(|spared| spared.push(waker));
     }
 }
 

@@ -28,6 +28,21 @@ fn sleeper<'scope>(
     })
 }
 
+/// The same; it has begun.
+fn begun_sleeper<'scope>(
+    s: &'scope Scope<'scope, '_>,
+    began: &'scope Notify,
+    left: &'scope AtomicUsize,
+) -> Strand<'scope, ()> {
+    let child = s.spawn(move || {
+        let _leaves = Leaves(left);
+        began.notify_one();
+        strand::sleep(AGES);
+    });
+    began.notified().wait();
+    child
+}
+
 #[test]
 fn children_borrow_from_the_parents_frame_and_give_values() {
     on_every_kind(|kind| {
@@ -84,7 +99,7 @@ fn live_children_are_cancelled_waited_for_and_named() {
 #[test]
 fn leaving_early_by_an_error_cancels_the_children() {
     on_every_kind(|kind| {
-        let left = AtomicUsize::new(0);
+        let (began, left) = (Notify::new(), AtomicUsize::new(0));
         let try_it = |s: &Scope<'_, '_>| -> Result<(), std::num::ParseIntError> {
             assert_eq!(s.len(), 1);
             "rope".parse::<u32>()?;
@@ -92,30 +107,68 @@ fn leaving_early_by_an_error_cancels_the_children() {
         };
         let payload = thrown(|| {
             kind.build().run(|| {
-                strand::scope(|s| {
-                    let _child = sleeper(s, "left alone", &left);
-                    try_it(s)
-                })
+                let result = strand::scope(|s| {
+                    drop(begun_sleeper(s, &began, &left));
+                    try_it(s)?;
+                    unreachable!("a rope is no number")
+                });
+                let _: Result<(), std::num::ParseIntError> = result;
             })
         });
         assert!(payload.is::<LiveStrands>());
+        assert_eq!(left.into_inner(), 1, "the child has left before the scope is");
     });
 }
 
 #[test]
 fn a_panic_of_the_parent_cancels_the_children_and_goes_on() {
     on_every_kind(|kind| {
-        let left = AtomicUsize::new(0);
+        let (began, left) = (Notify::new(), AtomicUsize::new(0));
         let payload = thrown(|| {
             kind.build().run(|| {
                 strand::scope(|s| {
-                    let _child = sleeper(s, "child", &left);
-                    strand::yield_now();
+                    drop(begun_sleeper(s, &began, &left));
                     panic!("{ON_PURPOSE}: parent")
                 })
             })
         });
         assert_eq!(text(payload), format!("{ON_PURPOSE}: parent"));
+        assert_eq!(left.into_inner(), 1, "the child has left before the scope is");
+    });
+}
+
+/// Children may start siblings, also while their scope is being left: those do not run, or nobody would ever wait long enough.
+#[test]
+fn who_is_started_while_the_scope_is_left_is_cancelled() {
+    fn lives_on<'scope>(s: &'scope Scope<'scope, '_>, began: &'scope Notify, late: &'scope AtomicUsize) {
+        drop(s.spawn(move || {
+            strand::shield(|| {
+                began.notify_one();
+                while !strand::is_cancelled() {
+                    strand::yield_now();
+                }
+                // The scope has looked who is there, and this strand was.
+                let sibling = s.spawn(|| strand::sleep(AGES));
+                late.fetch_add(usize::from(matches!(sibling.try_join(), Err(StrandError::Cancelled))), SeqCst);
+            });
+        }));
+        began.notified().wait();
+    }
+    on_every_kind(|kind| {
+        let (began, late) = (Notify::new(), AtomicUsize::new(0));
+        let runtime = kind.build();
+        let returned = thrown(|| runtime.run(|| strand::scope(|s| lives_on(s, &began, &late))));
+        assert!(returned.is::<LiveStrands>());
+        let panicked = thrown(|| {
+            runtime.run(|| {
+                strand::nursery(|n| {
+                    lives_on(n, &began, &late);
+                    panic!("{ON_PURPOSE}: the closure of a nursery")
+                })
+            })
+        });
+        assert_eq!(text(panicked), format!("{ON_PURPOSE}: the closure of a nursery"));
+        assert_eq!(late.into_inner(), 2);
     });
 }
 

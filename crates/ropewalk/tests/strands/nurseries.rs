@@ -1,8 +1,9 @@
 //! Nurseries: the first panic ends all.
 
 use crate::kit::{ON_PURPOSE, on_every_kind};
-use crate::{AGES, text, thrown};
+use crate::{AGES, WaitsInDrop, text, thrown};
 use ropewalk::strand::{self, LiveStrands, StrandError};
+use ropewalk::sync::Notify;
 use ropewalk::{UnhandledPanic, Wait};
 
 #[test]
@@ -76,7 +77,40 @@ fn a_panic_that_is_joined_ends_the_nursery_all_the_same() {
                 })
             })
         });
-        drop(payload);
+        let text = text(payload); // what it said; who joined it has the rest
+        assert!(text.ends_with(&format!("panicked: {ON_PURPOSE}: joined")), "{text:?}");
+    });
+}
+
+/// Somebody else's panic on that worker, in the middle of unwinding, does not keep a nursery in a task's poll from being interrupted.
+#[test]
+fn a_task_is_interrupted_after_somebody_has_unwound() {
+    on_every_kind(|kind| {
+        let runtime = kind.builder().unhandled_panic(UnhandledPanic::Report).build().unwrap();
+        let (began, go) = (Notify::new(), Notify::new());
+        runtime.run(|| {
+            strand::scope(|s| {
+                let unwinds = s.spawn(|| {
+                    let _waits = WaitsInDrop(&go);
+                    began.notify_one();
+                    strand::sleep(AGES);
+                });
+                began.notified().wait();
+                unwinds.cancel();
+                (0..20).for_each(|_| strand::yield_now());
+                let task = ropewalk::spawn(async {
+                    strand::nursery(|n| {
+                        drop(n.spawn(|| panic!("{ON_PURPOSE}: in a task's nursery")));
+                        strand::sleep(AGES);
+                    });
+                });
+                (0..100).for_each(|_| strand::yield_now());
+                go.notify_one();
+                assert!(matches!(unwinds.try_join(), Err(StrandError::Cancelled)));
+                let panic = task.wait().unwrap_err().into_panic().unwrap();
+                assert_eq!(panic.message(), format!("{ON_PURPOSE}: in a task's nursery"));
+            });
+        });
     });
 }
 

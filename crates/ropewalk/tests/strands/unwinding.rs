@@ -1,10 +1,11 @@
 //! While a strand unwinds, waits do not throw: a destructor may wait.
 
-use crate::kit::{ON_PURPOSE, on_every_kind};
+use crate::kit::{KINDS, ON_PURPOSE, guarded, on_every_kind};
 use crate::{AGES, WaitsInDrop, text, thrown};
-use ropewalk::strand::{self, StrandError};
+use ropewalk::strand::{self, LiveStrands, StrandError};
 use ropewalk::sync::Notify;
-use ropewalk::{UnhandledPanic, Wait};
+use ropewalk::{Runtime, UnhandledPanic, Wait};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 #[test]
@@ -108,6 +109,120 @@ fn another_that_unwinds_does_not_disturb() {
         });
         assert_eq!(ended.into_inner(), 10);
     });
+}
+
+/// Who is spared, because it is not known who unwinds, is interrupted as soon as it is known, however the other one has ended that: by its end,
+/// as a task, by catching it itself.
+#[test]
+fn who_was_spared_is_not_forgotten() {
+    #[derive(Clone, Copy, Debug)]
+    enum How {
+        Ends,
+        Catches,
+        IsTask,
+    }
+    struct WaitsFor(Arc<Notify>);
+    impl Drop for WaitsFor {
+        fn drop(&mut self) {
+            self.0.notified().wait();
+        }
+    }
+    on_every_kind(|kind| {
+        for how in [How::Ends, How::Catches, How::IsTask] {
+            let runtime = kind.builder().unhandled_panic(UnhandledPanic::Report).build().unwrap();
+            let [began, go, enough] = [(); 3].map(|()| Arc::new(Notify::new()));
+            let waits = WaitsFor(go.clone());
+            let unwind = {
+                let began = began.clone();
+                move || {
+                    let _waits = waits;
+                    began.notify_one();
+                    panic!("{ON_PURPOSE}: unwinds, and waits")
+                }
+            };
+            let until = enough.clone();
+            runtime.run(|| {
+                let other: Box<dyn FnOnce()> = match how {
+                    How::Ends => {
+                        let other = strand::spawn(unwind);
+                        Box::new(|| assert!(matches!(other.try_join(), Err(StrandError::Panicked(_)))))
+                    }
+                    How::Catches => {
+                        let other = strand::spawn(move || {
+                            drop(thrown(unwind));
+                            until.notified().wait();
+                        });
+                        Box::new(|| other.join())
+                    }
+                    How::IsTask => {
+                        let other = ropewalk::spawn(async move { unwind() });
+                        Box::new(|| assert!(other.wait().unwrap_err().into_panic().is_some()))
+                    }
+                };
+                began.notified().wait();
+                (0..20).for_each(|_| strand::yield_now());
+                let caught = Notify::new();
+                strand::scope(|s| {
+                    let spared = s.spawn(|| {
+                        drop(thrown(|| panic!("{ON_PURPOSE}: caught")));
+                        caught.notify_one();
+                        strand::sleep(AGES);
+                    });
+                    caught.notified().wait();
+                    spared.cancel();
+                    (0..20).for_each(|_| strand::yield_now());
+                    go.notify_one();
+                    assert!(matches!(spared.try_join(), Err(StrandError::Cancelled)), "{how:?}");
+                });
+                enough.notify_one();
+                other();
+            });
+        }
+    });
+}
+
+/// A runtime without threads may be driven in a destructor, while its caller's thread unwinds: its strands do not.
+#[test]
+fn a_runtime_is_driven_while_its_caller_unwinds() {
+    struct Drives(Runtime);
+    impl Drop for Drives {
+        fn drop(&mut self) {
+            assert!(std::thread::panicking());
+            let began = Arc::new(Notify::new());
+            let begins = began.clone();
+            self.0.block_on(async {
+                let sleeper = strand::spawn(move || {
+                    assert!(!strand::panicking());
+                    begins.notify_one();
+                    strand::sleep(AGES);
+                });
+                began.notified().await;
+                sleeper.cancel();
+                assert!(matches!(sleeper.await, Err(StrandError::Cancelled)));
+                let leaves = strand::spawn(|| strand::scope(|s| drop(s.spawn(|| strand::sleep(AGES)))));
+                let Err(StrandError::Panicked(panic)) = leaves.await else { panic!("it leaves a child") };
+                assert!(panic.into_payload().is::<LiveStrands>());
+                let fails = strand::spawn(|| {
+                    strand::nursery(|n| {
+                        drop(n.spawn(|| panic!("{ON_PURPOSE}: far below")));
+                        strand::sleep(AGES);
+                    })
+                });
+                let Err(StrandError::Panicked(panic)) = fails.await else { panic!("it fails") };
+                assert_eq!(panic.message(), format!("{ON_PURPOSE}: far below"));
+            });
+            self.0.block_on(async { drop(strand::spawn(|| strand::sleep(AGES))) }); // for the end of the runtime
+        }
+    }
+    for kind in KINDS.into_iter().filter(|kind| kind.is_hosted()) {
+        guarded(format!("{kind:?}"), || {
+            let payload = thrown(|| {
+                let _drives = Drives(kind.build());
+                panic!("{ON_PURPOSE}: on the caller's thread")
+            });
+            assert_eq!(text(payload), format!("{ON_PURPOSE}: on the caller's thread"));
+        });
+    }
 }
 
 /// A scope inside a destructor that runs while the strand unwinds reports what it finds; it does not throw.

@@ -33,9 +33,12 @@ thread_local! {
 }
 
 fn with_post<R>(f: impl FnOnce(&Post<'_>) -> Option<R>) -> Option<R> {
-    let post = POST.try_with(Cell::get).unwrap_or(null());
+    #[inline(never)] // TL1
+    fn here() -> *const Post<'static> {
+        POST.try_with(Cell::get).unwrap_or(null())
+    }
     // SAFETY: `serve` sets the pointer for as long as the post lives, on this thread only.
-    unsafe { post.as_ref() }.and_then(f)
+    unsafe { here().as_ref() }.and_then(f)
 }
 
 /// The job that runs on this thread.

@@ -83,7 +83,8 @@ impl Worker {
         let alone = self.single.get() || self.watching.get() || self.closing.get() || context::has_entered();
         // SAFETY: the strand that runs here is alive while it runs.
         let parent = unsafe { parent.as_ref() };
-        if alone || budget::left() < budget::OPERATION || !parent.may_stand_by() {
+        // One that roams would be elsewhere afterwards, if what is called on its stack waits.
+        if alone || parent.roams() || budget::left() < budget::OPERATION || !parent.may_stand_by() {
             return;
         }
         if !self.next.is(child.cast()) {

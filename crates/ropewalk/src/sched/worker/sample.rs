@@ -85,7 +85,7 @@ impl Samples {
     }
 
     /// A task is woken from outside.
-    #[inline]
+    #[inline(never)] // TL1
     pub(crate) fn woken_outside(&self, task: &Runnable) {
         let passed = OUTSIDE.try_with(|outside| match outside.get() {
             Outside { left: 0, .. } => false,
