@@ -3,8 +3,11 @@
 
 use ropewalk::sync::Notify;
 use ropewalk::{Runtime, Wait, strand};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use tracing::span::{Id, Span};
-use tracing::{info_span, subscriber};
+use tracing::{Subscriber, info_span, subscriber};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 /// The span that what runs here is in.
 fn current() -> Option<Id> {
@@ -119,5 +122,75 @@ fn a_parked_task_takes_its_spans_along() {
             parked.await.unwrap();
             other.await.unwrap();
         });
+    });
+}
+
+/// What a subscriber does the next time that a span is left, or entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Prank {
+    PanicsOnExit,
+    PanicsOnEnter,
+    WaitsOnExit,
+    WaitsOnEnter,
+}
+
+thread_local!(static PRANK: Cell<Option<Prank>> = const { Cell::new(None) });
+
+struct Prankster;
+
+fn play(panics: Prank, waits: Prank) {
+    let prank = PRANK.get();
+    if prank == Some(panics) {
+        PRANK.set(None);
+        panic!("on purpose: a subscriber");
+    }
+    if prank == Some(waits) {
+        PRANK.set(None);
+        ropewalk::wait(ropewalk::yield_now());
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Prankster {
+    fn on_enter(&self, _: &Id, _: Context<'_, S>) {
+        play(Prank::PanicsOnEnter, Prank::WaitsOnEnter);
+    }
+
+    fn on_exit(&self, _: &Id, _: Context<'_, S>) {
+        play(Prank::PanicsOnExit, Prank::WaitsOnExit);
+    }
+}
+
+/// A subscriber is somebody's code: what it does while a strand is suspended, or goes on, harms neither that nor who lends to it.
+#[test]
+fn a_subscriber_may_panic_and_wait_while_strands_take_turns() {
+    let registry = tracing_subscriber::registry().with(Prankster);
+    subscriber::with_default(registry, || {
+        for prank in [Prank::PanicsOnExit, Prank::PanicsOnEnter, Prank::WaitsOnExit, Prank::WaitsOnEnter] {
+            // On this thread, for which the subscriber is.
+            let runtime = Runtime::builder().worker_threads(0).build().unwrap();
+            let lent = AtomicUsize::new(0);
+            let sum = runtime.run(|| {
+                let span = info_span!("tripped");
+                strand::scope(|s| {
+                    let tripped = s.spawn(|| {
+                        let _entered = span.enter();
+                        for turn in 0..10 {
+                            if turn == 3 {
+                                PRANK.set(Some(prank));
+                            }
+                            strand::yield_now();
+                            lent.fetch_add(1, SeqCst);
+                        }
+                        assert_eq!(PRANK.get(), None, "{prank:?} was played");
+                        assert_eq!(current(), span.id(), "{prank:?}");
+                        lent.load(SeqCst)
+                    });
+                    let other = s.spawn(|| (0..20).for_each(|_| strand::yield_now()));
+                    other.join();
+                    tripped.join()
+                })
+            });
+            assert_eq!((sum, lent.into_inner(), current()), (10, 10, None), "{prank:?}");
+        }
     });
 }

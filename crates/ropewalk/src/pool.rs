@@ -2,7 +2,7 @@
 
 use crate::context;
 use crate::metrics::PoolMetrics;
-use crate::runtime::{Handle, MOST_WORKERS, RuntimeError};
+use crate::runtime::{Handle, MOST_WORKERS, RuntimeError, Strands};
 use crate::sched;
 use crate::sched::pool::Phase;
 use crate::task::{TaskHandle, spawn_in};
@@ -34,6 +34,7 @@ pub struct Pool(Arc<sched::pool::Pool>);
 pub struct PoolBuilder {
     name: String,
     workers: usize,
+    strand_stack_size: Option<usize>,
     roaming: bool,
 }
 
@@ -47,6 +48,22 @@ impl PoolBuilder {
     /// How many workers it starts with, from 1 to 1,024. Default 1.
     pub fn workers(mut self, count: usize) -> Self {
         self.workers = count;
+        self
+    }
+
+    /// The size of the stack of a strand in this pool. At least 32 KiB; default: that of the runtime
+    /// ([`Builder::strand_stack_size`](crate::Builder::strand_stack_size)).
+    ///
+    /// ```
+    /// use ropewalk::{Pool, strand};
+    /// let runtime = ropewalk::Runtime::builder().worker_threads(1).build()?;
+    /// let deep = Pool::builder().name("deep").strand_stack_size(1 << 20).build(&runtime.handle())?;
+    /// let strand = strand::Builder::new().pool(&deep).spawn(|| std::hint::black_box([1_u8; 500_000]).len());
+    /// assert_eq!(strand.join(), 500_000);
+    /// # Ok::<(), ropewalk::RuntimeError>(())
+    /// ```
+    pub fn strand_stack_size(mut self, bytes: usize) -> Self {
+        self.strand_stack_size = Some(bytes);
         self
     }
 
@@ -94,17 +111,20 @@ impl PoolBuilder {
     /// Starts the pool in `runtime`.
     ///
     /// # Errors
-    /// A count out of range, a name in use, a runtime that was shut down, or no threads to be had.
+    /// A count or a size out of range, a name in use, a runtime that was shut down, or no threads to be had.
     pub fn build(self, runtime: &Handle) -> Result<Pool, RuntimeError> {
         check_count("workers", self.workers)?;
-        runtime.shared.add_pool(&self.name, self.workers, self.roaming).map(Pool)
+        let stack_size = self.strand_stack_size.unwrap_or(runtime.shared.config.strands.stack_size);
+        let strands = Strands { stack_size, roam: self.roaming };
+        strands.check()?;
+        runtime.shared.add_pool(&self.name, self.workers, strands).map(Pool)
     }
 }
 
 impl Pool {
     /// Default settings.
     pub fn builder() -> PoolBuilder {
-        PoolBuilder { name: "pool".to_owned(), workers: 1, roaming: false }
+        PoolBuilder { name: "pool".to_owned(), workers: 1, strand_stack_size: None, roaming: false }
     }
 
     pub(crate) fn wrap(pool: Arc<sched::pool::Pool>) -> Self {

@@ -230,8 +230,10 @@ pub fn shield<R>(f: impl FnOnce() -> R) -> R {
 }
 
 /// Whether what runs here unwinds. [`std::thread::panicking`] also says so while another strand of this worker is suspended in a
-/// destructor that waits. (While there is such a one, a panic that was thrown by [`resume_unwind`] is
-/// not seen, and one that was caught still is.)
+/// destructor that waits. While there is such a one, what is known of this strand are the panics that its panic hook was told of: one
+/// that was caught still counts, and one is not seen that was thrown by [`resume_unwind`], or after the program has put a hook of its own in
+/// place of ours without calling that. A strand that unwinds unseen, and is cancelled, is then interrupted in its destructor, which ends
+/// the process: so set hooks before the first strand starts, or call the one before.
 pub fn panicking() -> bool {
     with_seat(|_, seat| seat.is_unwinding()).unwrap_or_else(std::thread::panicking)
 }

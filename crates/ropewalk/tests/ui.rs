@@ -22,6 +22,9 @@ fn what_must_not_compile() {
     }
     tests.compile_fail("tests/ui/thread_borrows.rs");
     tests.compile_fail("tests/ui/thread_scope_borrows_inside.rs");
+    for mistake in ["scope_borrows_inside", "handle_escapes", "not_send"] {
+        tests.compile_fail(format!("tests/ui/strand_{mistake}.rs"));
+    }
     tests.compile_fail("tests/ui/inherited_local_not_sync.rs");
     tests.pass("tests/ui/main_renamed.rs");
     tests.pass("tests/ui/main_result.rs");

@@ -1,6 +1,6 @@
 //! How a runtime is configured. Everything non-deterministic (clock, seed) enters here.
 
-use super::config::{BlockInTask, BlockingConfig, Config, Hooks, UnhandledPanic};
+use super::config::{BlockInTask, BlockingConfig, Config, Hooks, Strands, UnhandledPanic};
 use super::{Clock, ManualClock, Runtime, RuntimeError, Timebase};
 #[cfg(unix)]
 use crate::drive::io::{Choice, IoDriver, IoDriverKind};
@@ -63,8 +63,7 @@ impl Builder {
             thread_name: "ropewalk".into(),
             thread_stack_size: 2 * 1024 * 1024,
             // Instrumented code has large frames.
-            roaming_strands: false,
-            strand_stack_size: if cfg!(tsan) { 256 * 1024 } else { 64 * 1024 },
+            strands: Strands { stack_size: if cfg!(tsan) { 256 * 1024 } else { 64 * 1024 }, roam: false },
             pin_workers: false,
             blocking: BlockingConfig::for_cores(cores),
             unhandled_panic: None,
@@ -192,9 +191,10 @@ impl Builder {
         self
     }
 
-    /// The size of a strand's stack. At least 32 KiB; default 64 KiB.
+    /// The size of a strand's stack, in pools that are not told otherwise ([`PoolBuilder::strand_stack_size`](crate::PoolBuilder::strand_stack_size)).
+    /// At least 32 KiB; default 64 KiB.
     pub fn strand_stack_size(mut self, bytes: usize) -> Self {
-        self.config.strand_stack_size = bytes;
+        self.config.strands.stack_size = bytes;
         self
     }
 
@@ -204,7 +204,7 @@ impl Builder {
     /// As there.
     #[cfg(feature = "roaming")]
     pub unsafe fn roaming_strands(mut self, roam: bool) -> Self {
-        self.config.roaming_strands = roam;
+        self.config.strands.roam = roam;
         self
     }
 
@@ -422,7 +422,7 @@ impl Builder {
         }
         check("global_queue_interval", config.global_queue_interval as usize, 2..=65_536)?;
         check("thread_stack_size", config.thread_stack_size, SMALLEST_STACK..=1 << 40)?;
-        check("strand_stack_size", config.strand_stack_size, SMALLEST_STACK..=1 << 40)?;
+        config.strands.check()?;
         check_record(config.record)?;
         let blocking = &config.blocking;
         check("blocking_threads (max)", blocking.most, 1..=MOST_BLOCKING)?;
@@ -464,6 +464,13 @@ impl Builder {
 /// How much may be recorded.
 pub(super) fn check_record(events_per_worker: usize) -> Result<(), RuntimeError> {
     check("record", events_per_worker, 0..=MOST_EVENTS)
+}
+
+impl Strands {
+    /// Whether this can be done.
+    pub(crate) fn check(self) -> Result<(), RuntimeError> {
+        check("strand_stack_size", self.stack_size, SMALLEST_STACK..=1 << 40)
+    }
 }
 
 fn check(

@@ -72,6 +72,15 @@ pub(crate) fn mixed(state: u64) -> u64 {
 }
 
 /// Checked settings; see [`Builder`](super::Builder) for what they mean.
+/// What the strands of a pool are like.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Strands {
+    /// How many bytes of stack one has that is not told otherwise.
+    pub(crate) stack_size: usize,
+    /// They go to another worker after any wait.
+    pub(crate) roam: bool,
+}
+
 #[derive(Clone)]
 pub(crate) struct Config {
     /// How many this process could use when the builder was made. To ask takes allocations: nobody does it later.
@@ -84,9 +93,8 @@ pub(crate) struct Config {
     pub(crate) rescue_threshold: Duration,
     pub(crate) thread_name: Arc<str>,
     pub(crate) thread_stack_size: usize,
-    pub(crate) strand_stack_size: usize,
-    /// Of the main pool.
-    pub(crate) roaming_strands: bool,
+    /// Of the main pool; another one that is not told otherwise has stacks of that size too.
+    pub(crate) strands: Strands,
     pub(crate) pin_workers: bool,
     pub(crate) blocking: BlockingConfig,
     /// `None`: tasks are reported, strands terminate.

@@ -12,7 +12,7 @@ pub use builder::{Builder, RuntimeConfig};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub(crate) use clock::{Timebase, nanos_of};
 pub use config::{BlockInTask, UnhandledPanic};
-pub(crate) use config::{Config, RANDOM_STEP, mixed};
+pub(crate) use config::{Config, RANDOM_STEP, Strands, mixed};
 pub use error::RuntimeError;
 #[cfg(any(feature = "tracing", feature = "tokio-console"))]
 pub(crate) use shared::unharmed;

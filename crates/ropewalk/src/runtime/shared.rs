@@ -1,7 +1,7 @@
 //! What all handles of a runtime share: its pools, ids, what becomes of panics, how workers start. How it goes down is in
 //! `shutdown.rs`.
 
-use super::config::{Config, RANDOM_STEP, UnhandledPanic, mixed};
+use super::config::{Config, RANDOM_STEP, Strands, UnhandledPanic, mixed};
 use super::error::RuntimeError;
 use super::shutdown::LeftBehind;
 use crate::context;
@@ -142,8 +142,7 @@ impl Shared {
         });
         shared.recorder.switch(shared.config.record, |_| {});
         let most = if hosted { workers } else { super::MOST_WORKERS };
-        let roaming = shared.config.roaming_strands;
-        let pool = Pool::new(MAIN, &shared, most, hosted, sampled, roaming);
+        let pool = Pool::new(MAIN, &shared, most, hosted, sampled, shared.config.strands);
         shared.pools.lock().open.push(pool.clone());
         let started = if hosted {
             Seat::new(&pool, workers).map(|seat| drop(shared.seat.set(seat)))
@@ -209,7 +208,7 @@ impl Shared {
         self: &Arc<Self>,
         name: &str,
         workers: usize,
-        roaming: bool,
+        strands: Strands,
     ) -> Result<Arc<Pool>, RuntimeError> {
         let pool = {
             let mut pools = self.pools.lock();
@@ -223,7 +222,7 @@ impl Shared {
                     "a name not in use",
                 ));
             }
-            let pool = Pool::new(name, self, super::MOST_WORKERS, false, pools.are_sampled(), roaming);
+            let pool = Pool::new(name, self, super::MOST_WORKERS, false, pools.are_sampled(), strands);
             if pools.draining {
                 pool.drain();
             }
@@ -483,7 +482,9 @@ pub(crate) fn unharmed<R: Default>(f: impl FnOnce() -> R) -> R {
     #[cold]
     fn has_panicked<R: Default>(payload: Box<dyn std::any::Any + Send>) -> R {
         drop_payload(payload);
-        complain(format_args!("a subscriber of tracing panicked while a task or a strand was put away or brought back"));
+        complain(format_args!(
+            "a subscriber of tracing panicked while a task or a strand was put away or brought back"
+        ));
         R::default()
     }
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_or_else(has_panicked)

@@ -23,7 +23,7 @@ use super::worker::turns::Turns;
 use super::worker::{Samples, Worker};
 use crate::context;
 use crate::drive::time::{Lease, Shard};
-use crate::runtime::{Config, Shared};
+use crate::runtime::{Config, Shared, Strands};
 use ropewalk_core::prim::real::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering::*};
 use ropewalk_core::prim::{Lock, LockGuard, fence};
 use ropewalk_core::task::Runnable;
@@ -95,8 +95,7 @@ pub(crate) struct Pool {
     pub(crate) longest_polls: Lock<Longest>,
     /// Driven by whoever calls, without threads of its own.
     pub(crate) hosted: bool,
-    /// Strands go to another worker after any wait.
-    pub(crate) roaming_strands: bool,
+    pub(crate) strands: Strands,
     /// Who drives it, while that one sleeps on a worker of another runtime.
     guest: Lock<Option<Waker>>,
 }
@@ -108,7 +107,7 @@ impl Pool {
         most_workers: usize,
         hosted: bool,
         sampled: bool,
-        roaming_strands: bool,
+        strands: Strands,
     ) -> Arc<Self> {
         let config = runtime.config.clone();
         let driver = runtime.driver_for(name);
@@ -144,7 +143,7 @@ impl Pool {
             rescues: Count::default(),
             longest_polls: Lock::new(Longest::default()),
             hosted,
-            roaming_strands,
+            strands,
             guest: Lock::new(None),
             config,
         })

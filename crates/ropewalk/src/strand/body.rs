@@ -45,7 +45,7 @@ impl<F: FnOnce() -> T, T> Run<F, T> {
         let Stage::Waiting(function, size) = std::mem::replace(&mut self.0, Stage::Over) else {
             unreachable!("it starts once")
         };
-        let size = if size == 0 { worker.pool.config.strand_stack_size } else { size };
+        let size = if size == 0 { worker.pool.strands.stack_size } else { size };
         let stack = worker.stacks.take(size).unwrap_or_else(|error| panic!("ropewalk: {error}"));
         stack.set_owner(worker.frame.current.get().map(NonNull::cast));
         let (berth, seat) = Berth::new(stack, worker.runs_roaming());
@@ -76,7 +76,7 @@ impl<F: FnOnce() -> T, T> Body for Run<F, T> {
             let worker = worker.expect("strands run on workers");
             if let Stage::Waiting(..) = this.0 {
                 this.start(worker);
-            } else if cfg!(feature = "roaming") && worker.pool.roaming_strands {
+            } else if cfg!(feature = "roaming") && worker.pool.strands.roam {
                 super::prepare(); // this thread may have started none
             }
             let Stage::Going(routine, seat) = &mut this.0 else {

@@ -1,34 +1,44 @@
 //! Where there are no arenas (`stack.rs` is for Unix): each stack is mapped for itself, with a guard.
 
-use corosensei::stack::{DefaultStack, Stack as RunOn, StackPointer, StackTebFields};
+use corosensei::stack::{DefaultStack, Stack as RunOn, StackPointer};
 use std::fmt;
 use std::io;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
 /// A stack.
-pub(crate) struct Stack(DefaultStack);
+pub(crate) struct Stack {
+    inner: DefaultStack,
+    usable: usize,
+}
 
 // SAFETY: it is that of the crate.
 unsafe impl RunOn for Stack {
     fn base(&self) -> StackPointer {
-        self.0.base()
+        self.inner.base()
     }
 
     fn limit(&self) -> StackPointer {
-        self.0.limit()
+        self.inner.limit()
     }
 
-    fn teb_fields(&self) -> StackTebFields {
-        self.0.teb_fields()
+    #[cfg(windows)]
+    fn teb_fields(&self) -> corosensei::stack::StackTebFields {
+        self.inner.teb_fields()
     }
 
+    #[cfg(windows)]
     fn update_teb_fields(&mut self, stack_limit: usize, guaranteed_stack_bytes: usize) {
-        self.0.update_teb_fields(stack_limit, guaranteed_stack_bytes);
+        self.inner.update_teb_fields(stack_limit, guaranteed_stack_bytes);
     }
 }
 
 impl Stack {
+    /// How many bytes whoever runs on it has.
+    pub(crate) fn usable(&self) -> usize {
+        self.usable
+    }
+
     pub(crate) fn set_owner(&self, _owner: Option<NonNull<()>>) {}
 }
 
@@ -40,7 +50,7 @@ impl StackCache {
     pub(crate) fn take(&self, usable: usize) -> io::Result<Stack> {
         let named =
             |error| io::Error::new(io::Error::kind(&error), format!("no stack of {usable} bytes: {error}"));
-        DefaultStack::new(usable).map(Stack).map_err(named)
+        DefaultStack::new(usable).map(|inner| Stack { inner, usable }).map_err(named)
     }
 
     pub(crate) fn put(&self, stack: Stack) {

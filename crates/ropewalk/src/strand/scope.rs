@@ -44,7 +44,8 @@ unsafe impl Sync for Scope<'_, '_> {}
 ///
 /// # How it is left
 ///
-/// Children that are alive when `f` is over are cancelled, and waited for, whatever interrupts the caller. If `f` returned, this
+/// Children that are alive when `f` is over are cancelled, and waited for, whatever interrupts the caller; one that is started by
+/// another meanwhile does not run. If `f` returned, this
 /// then panics with [`LiveStrands`](super::LiveStrands); [`Scope::join_all`] waits for them instead. The first panic of a child
 /// that was not joined is thrown on; others go to the runtime's policy for panics that nobody handles, and so do all of them if
 /// `f` panicked itself.

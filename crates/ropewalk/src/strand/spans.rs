@@ -40,7 +40,8 @@ mod kept {
 
         #[cold]
         fn leave_all() -> Self {
-            let Some(dispatch) = unharmed(|| dispatcher::get_default(|dispatch| Some(dispatch.clone()))) else {
+            let Some(dispatch) = unharmed(|| dispatcher::get_default(|dispatch| Some(dispatch.clone())))
+            else {
                 return Self(None);
             };
             let mut ids = Vec::new();

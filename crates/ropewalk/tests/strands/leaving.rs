@@ -149,7 +149,10 @@ fn who_is_started_while_the_scope_is_left_is_cancelled() {
                 }
                 // The scope has looked who is there, and this strand was.
                 let sibling = s.spawn(|| strand::sleep(AGES));
-                late.fetch_add(usize::from(matches!(sibling.try_join(), Err(StrandError::Cancelled))), SeqCst);
+                late.fetch_add(
+                    usize::from(matches!(sibling.try_join(), Err(StrandError::Cancelled))),
+                    SeqCst,
+                );
             });
         }));
         began.notified().wait();

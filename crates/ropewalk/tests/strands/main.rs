@@ -7,6 +7,7 @@ mod at_once;
 mod cancelling;
 mod colours;
 mod forks;
+mod heard;
 mod leaving;
 mod nurseries;
 mod placement;

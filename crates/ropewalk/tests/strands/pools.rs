@@ -425,3 +425,25 @@ fn storm(pool: &Pool) -> bool {
     assert_eq!(left.into_inner(), 8);
     open
 }
+
+/// Stacks are as large as their pool says, and a size that cannot be is refused.
+#[test]
+fn stacks_are_sized_by_pool() {
+    fn depth(left: usize) -> usize {
+        let frame = std::hint::black_box([0_u8; 1 << 10]);
+        if left == 0 { usize::from(frame[0]) } else { 1 + depth(left - 1) }
+    }
+    guarded("sized by pool", || {
+        let runtime = Runtime::builder().worker_threads(1).build().unwrap();
+        let deep = Pool::builder().name("deep").strand_stack_size(8 << 20).build(&runtime.handle()).unwrap();
+        let goes_deep = Builder::new().pool(&deep).spawn(|| depth(1 << 10)); // more than a strand of the main pool could
+        assert_eq!(goes_deep.join(), 1 << 10);
+        let refused =
+            Pool::builder().name("flat").strand_stack_size(4096).build(&runtime.handle()).unwrap_err();
+        let text = refused.to_string();
+        assert!(
+            text.contains("strand_stack_size") && text.contains("4096") && text.contains("32768"),
+            "{text}"
+        );
+    });
+}

@@ -4,9 +4,13 @@ use crate::AGES;
 use crate::kit::guarded;
 use ropewalk::channel::{self, bounded, broadcast, oneshot, unbounded, watch};
 use ropewalk::net::{TcpListener, TcpStream, UdpSocket};
+use ropewalk::stm::{TVar, atomically};
 use ropewalk::strand::{self, StrandError};
-use ropewalk::sync::{Barrier, CancellationToken, Mutex, Notify, RwLock, Semaphore};
-use ropewalk::{Builder, Runtime, TaskGroup, Wait, fs, spawn, spawn_blocking, task_group, time};
+use ropewalk::sync::{
+    Barrier, CancellationToken, Condvar, Mutex, MutexGuard, Notify, OnceCell, OwnedMutexGuard, RateLimiter,
+};
+use ropewalk::sync::{RwLock, Semaphore};
+use ropewalk::{Builder, Runtime, TaskGroup, Wait, fs, spawn, spawn_blocking, task_group, thread, time};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::future::{pending, poll_fn};
@@ -323,6 +327,50 @@ fn forget_locks() {
     forget(token);
 }
 
+/// Those that keep their lock alive, that guard a part, that stand for both; what waits beside a lock.
+fn forget_other_guards() {
+    let owned = || Arc::new(Mutex::new((1, vec![2])));
+    let (mutex, parts) = (Mutex::new((1, vec![2])), owned());
+    forget(MutexGuard::map(mutex.try_lock().unwrap(), |value| &mut value.1));
+    forget(OwnedMutexGuard::map(parts.clone().try_lock_owned().unwrap(), |value| &mut value.1));
+    assert!(mutex.try_lock().is_err() && parts.try_lock().is_err());
+    forget(owned().try_lock_owned().unwrap());
+    begin_and_forget(parts.lock_owned());
+    let rwlock = Arc::new(RwLock::new(1));
+    forget(rwlock.clone().try_read_owned().unwrap());
+    begin_and_forget(rwlock.clone().write_owned());
+    begin_and_forget(rwlock.read_owned());
+    forget(Arc::new(RwLock::new(1)).try_write_owned().unwrap());
+    forget(RwLock::new(vec![1]).try_write().unwrap());
+    let semaphore = Arc::new(Semaphore::new(1));
+    forget(semaphore.clone().try_acquire_owned().unwrap());
+    begin_and_forget(semaphore.acquire_owned());
+    let token = CancellationToken::new();
+    forget(token.clone().drop_guard());
+    assert!(!token.is_cancelled());
+    let (waited, condvar) = (Mutex::new(vec![1]), Condvar::new());
+    begin_and_forget(condvar.wait(waited.try_lock().unwrap()));
+    drop(waited.try_lock().expect("who waits does not hold it"));
+    condvar.notify_one();
+    let cell = OnceCell::<Vec<u8>>::new();
+    begin_and_forget(cell.get_or_init(pending));
+    begin_and_forget(cell.get_or_init(|| async { vec![1] }));
+    let (sender, receiver) = watch::channel(vec![1]);
+    forget(receiver.borrow());
+    drop((sender, receiver));
+    let limiter = RateLimiter::new(1, AGES).unwrap();
+    limiter.try_acquire().unwrap();
+    begin_and_forget(limiter.acquire());
+    let var = TVar::new(1);
+    begin_and_forget(atomically(|tx| if tx.read(&var)? == 1 { tx.retry() } else { Ok(()) }));
+    atomically(|tx| tx.write(&var, 2)).wait(); // it has nobody to wake
+    // Last: a strand that may still have a lock of threads does not wait.
+    forget(thread::RwLock::new(1).try_write().unwrap());
+    forget(thread::RwLock::new(1).try_read().unwrap());
+    forget(thread::Semaphore::new(1).try_acquire().unwrap());
+    forget(thread::Mutex::new(1).lock());
+}
+
 /// `Notified` in every stage: made, enabled, in line, notified.
 fn forget_notified() {
     let notify = Notify::new();
@@ -456,6 +504,7 @@ fn handles_may_be_forgotten() {
 #[test]
 fn guards_and_places_in_line_may_be_forgotten() {
     survives(forget_locks);
+    survives(forget_other_guards);
     survives(forget_notified);
 }
 

@@ -4,7 +4,8 @@ use crate::kit::{ON_PURPOSE, guarded};
 use ropewalk::strand::{self, Interrupted, StrandError};
 use ropewalk::{Runtime, UnhandledPanic};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 /// What became of all strands.
@@ -17,6 +18,50 @@ struct Account {
     interrupted: AtomicU64,
     /// Destructors that ran, one for each that began.
     destroyed: AtomicU64,
+    /// All that were started, and what they were given that is gone.
+    started: AtomicU64,
+    let_go: AtomicU64,
+}
+
+/// How one child ended, by its own account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum End {
+    NeverBegan,
+    Runs,
+    Returned,
+    Panicked,
+    Interrupted,
+}
+
+const ENDS: [End; 5] = [End::NeverBegan, End::Runs, End::Returned, End::Panicked, End::Interrupted];
+
+/// What a child has with it: it is there until the child is gone, whether that has run or not.
+struct Lot<'a>(&'a Account, Arc<AtomicU8>);
+
+impl<'a> Lot<'a> {
+    fn new(account: &'a Account) -> Self {
+        account.started.fetch_add(1, SeqCst);
+        Self(account, Arc::new(AtomicU8::new(End::NeverBegan as u8)))
+    }
+}
+
+impl Drop for Lot<'_> {
+    fn drop(&mut self) {
+        self.0.let_go.fetch_add(1, SeqCst);
+    }
+}
+
+/// What its handle says is what became of it.
+fn check(told: &Result<(), StrandError>, slot: &AtomicU8) {
+    let end = ENDS[usize::from(slot.load(SeqCst))];
+    let agree = match told {
+        Ok(()) => end == End::Returned,
+        Err(StrandError::Panicked(_)) => end == End::Panicked,
+        Err(StrandError::Cancelled) => matches!(end, End::NeverBegan | End::Interrupted),
+        Err(_) => false,
+    };
+    assert!(agree, "a child ended as {end:?}, and its handle says {told:?}");
 }
 
 struct Destroyed<'a>(&'a Account, u64);
@@ -44,18 +89,21 @@ impl Dice {
     }
 }
 
-fn live(account: &Account, seed: u64, depth: u32) {
+fn live(lot: Lot<'_>, seed: u64, depth: u32) {
+    let account = lot.0;
+    lot.1.store(End::Runs as u8, SeqCst);
     account.begun.fetch_add(1, SeqCst);
     let ended = catch_unwind(AssertUnwindSafe(|| {
         let _destroyed = Destroyed(account, seed);
         act(account, &mut Dice(seed | 1), depth);
     }));
-    let counter = match &ended {
-        Ok(()) => &account.returned,
-        Err(payload) if payload.is::<Interrupted>() => &account.interrupted,
-        Err(_) => &account.panicked,
+    let (counter, end) = match &ended {
+        Ok(()) => (&account.returned, End::Returned),
+        Err(payload) if payload.is::<Interrupted>() => (&account.interrupted, End::Interrupted),
+        Err(_) => (&account.panicked, End::Panicked),
     };
     counter.fetch_add(1, SeqCst);
+    lot.1.store(end as u8, SeqCst);
     if let Err(payload) = ended {
         resume_unwind(payload);
     }
@@ -67,18 +115,27 @@ macro_rules! grow {
         let mut children = Vec::new();
         for number in 0..$count {
             let seed = $dice.0.wrapping_mul(6364136223846793005).wrapping_add(number);
-            children.push($scope.spawn(move || live($account, seed, $depth - 1)));
+            let (lot, has_sibling) = (Lot::new($account), $dice.throw(5) == 0);
+            let slot = lot.1.clone();
+            let child = $scope.spawn(move || {
+                if has_sibling {
+                    let lot = Lot::new($account); // perhaps the scope is being left
+                    drop($scope.spawn(move || live(lot, !seed, 0)));
+                }
+                live(lot, seed, $depth - 1);
+            });
+            children.push((child, slot));
         }
-        for child in children {
+        for (child, slot) in children {
             match $dice.throw(6) {
                 0 => drop(child),
                 1 => std::mem::forget(child),
                 2 => {
                     child.cancel();
-                    let _ended: Result<(), StrandError> = child.try_join();
+                    check(&child.try_join(), &slot);
                 }
                 3 => child.join(),
-                _ => drop(child.try_join()),
+                _ => check(&child.try_join(), &slot),
             }
         }
         if $dice.throw(2) == 0 {
@@ -146,12 +203,14 @@ fn fuzz(workers: usize, roam: bool) {
         while begin.elapsed() < span() {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let account = Account::default();
-            let root = catch_unwind(AssertUnwindSafe(|| runtime.run(|| live(&account, seed, 5))));
+            let root = catch_unwind(AssertUnwindSafe(|| runtime.run(|| live(Lot::new(&account), seed, 5))));
             drop(root);
             let counts = [&account.returned, &account.panicked, &account.interrupted];
             let ended: u64 = counts.iter().map(|count| count.load(SeqCst)).sum();
             assert_eq!(account.begun.load(SeqCst), ended, "seed {seed}: {account:?}");
             assert_eq!(account.destroyed.load(SeqCst), ended, "seed {seed}: {account:?}");
+            assert_eq!(account.let_go.load(SeqCst), account.started.load(SeqCst), "seed {seed}: {account:?}");
+            assert!(ended <= account.started.load(SeqCst), "seed {seed}: {account:?}");
         }
     });
 }

@@ -32,7 +32,7 @@ impl Worker {
         if strand.has_started() {
             return Some(task);
         }
-        if cfg!(feature = "roaming") && self.pool.roaming_strands {
+        if cfg!(feature = "roaming") && self.pool.strands.roam {
             strand.roam();
             self.station.counters.strands_started.bump();
             return Some(task);
