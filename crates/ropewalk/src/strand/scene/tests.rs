@@ -133,7 +133,7 @@ fn model_nursery_fails_against_its_owners_wait() {
 //
 // mutation: a-second-panic-is-lost
 // - in crates/ropewalk/src/strand/scene.rs: `if !members.is_taken(id) {`
-// + `if !members.is_taken(id) && !members.failed {`
+// + `if !members.is_taken(id) && members.said.is_none() {`
 #[test]
 fn model_nursery_two_panics() {
     model(|| {
@@ -152,7 +152,7 @@ fn model_nursery_two_panics() {
             .collect();
         children.into_iter().for_each(|child| child.join().unwrap());
         let mut members = call.scene.members.lock();
-        assert!(members.failed);
+        assert!(members.doomed && members.said.is_some());
         members.take_from_handle(id(1));
         assert_eq!(members.with_handle, [(id(2), "2".to_owned())]);
     });
