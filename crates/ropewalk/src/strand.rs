@@ -16,6 +16,7 @@
 //! | `seat` | what belongs to it beside the stack, and how it waits (S1-S3) |
 //! | `scene` | the tree (C1-C4) |
 //! | `spans` | what `tracing` keeps by thread |
+//! | `shown` | what ThreadSanitizer is told |
 //! | `unwinding` | who unwinds, on a thread with many stacks |
 //! | `nursery` | scopes that fail as a whole |
 //! | `stranded` | what its task carries |
@@ -30,6 +31,7 @@ mod nursery;
 mod scene;
 mod scope;
 pub(crate) mod seat;
+mod shown;
 mod spans;
 #[cfg(unix)]
 mod stack;

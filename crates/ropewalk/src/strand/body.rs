@@ -8,8 +8,8 @@
 use super::Interrupted;
 use super::berth::Berth;
 use super::seat::Seat;
+use super::shown::Shown;
 use crate::context;
-use crate::sched::fibre::forget_first_frame;
 use crate::sched::worker::Worker;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use ropewalk_core::task::{Body, Orders};
@@ -28,7 +28,7 @@ pub(crate) struct Run<F, T>(Stage<F, T>);
 enum Stage<F, T> {
     /// With what its stack is to have, in bytes; zero: as its pool says.
     Waiting(F, usize),
-    Going(Coroutine<(), (), Outcome<T>, Berth>, NonNull<Seat>),
+    Going(Coroutine<(), (), Outcome<T>, Berth>, NonNull<Seat>, Shown),
     Over,
 }
 
@@ -56,7 +56,7 @@ impl<F: FnOnce() -> T, T> Run<F, T> {
         };
         // SAFETY: whatever `function` borrows is there until it has returned or unwound (`scene.rs`, C1), and for ever if it is
         // leaked.
-        self.0 = Stage::Going(unsafe { Coroutine::with_stack_unchecked(berth, first) }, seat);
+        self.0 = Stage::Going(unsafe { Coroutine::with_stack_unchecked(berth, first) }, seat, Shown::new());
     }
 }
 
@@ -79,24 +79,24 @@ impl<F: FnOnce() -> T, T> Body for Run<F, T> {
             } else if cfg!(feature = "roaming") && worker.pool.strands.roam {
                 super::prepare(); // this thread may have started none
             }
-            let Stage::Going(routine, seat) = &mut this.0 else {
+            let Stage::Going(routine, seat, shown) = &mut this.0 else {
                 unreachable!("it is not polled after its end")
             };
             let result = {
                 // SAFETY: it is there as long as the stack is (S1).
                 let _here = unsafe { seat.as_ref() }.enter(worker, cx, orders);
-                routine.resume(())
+                shown.during(|| routine.resume(()))
             };
             match result {
                 CoroutineResult::Yield(()) => Poll::Pending,
                 CoroutineResult::Return(outcome) => {
-                    forget_first_frame();
+                    shown.has_ended();
                     // SAFETY: it is there as long as the stack is (S1), and its function has returned.
                     if let Some(fork) = unsafe { seat.as_ref() }.fork() {
                         // SAFETY: it was taken here (B1), by the strand that is over now.
                         unsafe { worker.put_fork(fork) };
                     }
-                    if let Stage::Going(routine, _) = std::mem::replace(&mut this.0, Stage::Over) {
+                    if let Stage::Going(routine, ..) = std::mem::replace(&mut this.0, Stage::Over) {
                         worker.stacks.put(routine.into_stack().into_stack());
                     }
                     match outcome {
@@ -115,7 +115,7 @@ impl<F: FnOnce() -> T, T> Body for Run<F, T> {
 
 impl<F, T> Drop for Run<F, T> {
     fn drop(&mut self) {
-        if let Stage::Going(routine, _) = &self.0
+        if let Stage::Going(routine, ..) = &self.0
             && !routine.done()
         {
             std::mem::forget(std::mem::replace(&mut self.0, Stage::Over)); // B2
