@@ -152,7 +152,7 @@ where
     }
 
     pub(crate) fn write_all(&self, mut bytes: &[u8]) -> impl Future<Output = io::Result<()>> {
-        self.transfer_all(Outward, move |file| {
+        self.transfer_all(Outward, bytes.is_empty(), move |file| {
             let part = UpTo::at_once(bytes);
             let count = if part.is_empty() { 0 } else { send(file, part)? };
             bytes = &bytes[count..];

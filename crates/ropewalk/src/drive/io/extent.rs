@@ -54,9 +54,11 @@ impl<R> Extent<R> for Whole {
     }
 }
 
-/// All bytes of a buffer, a part at a time.
+/// All of something, a part at a time.
 #[derive(Clone, Copy)]
-pub(super) struct InParts;
+pub(super) struct InParts {
+    pub(super) is_nothing: bool,
+}
 
 /// What was moved of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +72,10 @@ pub(crate) enum Part {
 }
 
 impl Extent<Part> for InParts {
+    fn is_nothing(self) -> Option<Part> {
+        self.is_nothing.then_some(Part::Last)
+    }
+
     fn is_short(self, moved: &Part) -> bool {
         *moved == Part::Short
     }

@@ -181,7 +181,8 @@ impl Readiness {
     pub(super) fn wait(&self, cx: &mut Context<'_>, who: Who) -> Poll<Snapshot> {
         let interest = who.interest();
         self.leave_waker(cx.waker(), who);
-        let seen = Snapshot(self.word.fetch_or(announcement(interest), Ordering::AcqRel)); // E3
+        let announced = announcement(interest);
+        let seen = Snapshot(self.word.fetch_or(announced, Ordering::AcqRel) | announced); // E3; E7: an event may have taken one before
         if seen.settles(interest) { Poll::Ready(seen) } else { Poll::Pending }
     }
 

@@ -317,9 +317,10 @@ impl<T: AsFd> Moored<T> {
     pub(crate) fn transfer_all(
         &self,
         aim: impl Aim,
+        is_nothing: bool,
         mut operation: impl FnMut(&T) -> io::Result<Part>,
     ) -> impl Future<Output = io::Result<()>> {
-        Parts(Operation::new(self, aim, InParts, move |file: &T, _| operation(file)))
+        Parts(Operation::new(self, aim, InParts { is_nothing }, move |file: &T, _| operation(file)))
     }
 }
 
@@ -354,7 +355,7 @@ mod tests {
             let left = Moored::new(left, Interest::BOTH).unwrap();
             let other = crate::spawn(async {});
             let mut parts = 0;
-            let all = left.transfer_all(Outward, |_| {
+            let all = left.transfer_all(Outward, false, |_| {
                 parts += 1;
                 assert!(parts < 1_000_000, "nobody else runs");
                 Ok(if other.is_finished() { Part::Last } else { Part::Full })

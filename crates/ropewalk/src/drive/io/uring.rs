@@ -64,6 +64,7 @@ use ring::{Kind, Ring};
 use ropewalk_core::prim::Lock;
 use rustix::event::epoll;
 use rustix::fs::{FileType, fstat};
+use rustix::io::Errno;
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -169,8 +170,10 @@ impl Uring {
         let kind = FileType::from_raw_mode(fstat(source)?.st_mode);
         if !matches!(kind, FileType::Socket | FileType::Fifo) {
             let (data, flags) = (epoll::EventData::new_u64(0), epoll::EventFlags::empty());
-            epoll::add(&self.scales, source, data, flags)?;
-            epoll::delete(&self.scales, source)?;
+            match epoll::add(&self.scales, source, data, flags) {
+                Err(Errno::EXIST) => {} // another thread has it on the scales just now
+                weighed => weighed.and_then(|()| epoll::delete(&self.scales, source))?,
+            }
         }
         Ok(())
     }

@@ -5,7 +5,8 @@
 //! * **CU1** While no operation is under way: seen = system's - `debt` - what is in `ahead`.
 //! * **CU2** `ahead` holds something only while `debt` is zero: who reads repays first, who drops what was read ahead owes it.
 //! * **CU3** One operation that moves the system's cursor is under way at a time: a read, a seek or a write-behind. Each waits for
-//!   the others to end, also for those of futures that were dropped, and takes up what they brought.
+//!   the others to end, also for those of futures that were dropped, and takes up what they brought. One that ended with its runtime
+//!   brought nothing, and may have moved that cursor: then the user has to say where to go on.
 
 use super::File;
 use crate::fs::engine::{self, Op, ReadDone, ReadOrder};
@@ -36,6 +37,8 @@ pub(super) struct Cursor {
     /// How much to read next.
     window: usize,
     is_regular: Option<bool>,
+    /// A read has ended with its runtime, and nobody knows how far it came: CU1 does not hold until somebody says where to go on.
+    astray: bool,
     reading: Option<(Op<ReadDone>, u64)>,
     seeking: Option<Seeking>,
 }
@@ -115,6 +118,8 @@ impl File {
         let done = ready!(Pin::new(op).poll(cx));
         let as_of = *as_of;
         self.cursor.reading = None;
+        self.cursor.astray |=
+            done.is_err() && self.shared.target.file.metadata().is_ok_and(|it| it.is_file());
         let result = done.and_then(|done| self.cursor.take_up(done, as_of));
         Poll::Ready(result.map(|()| true).map_err(self.shared.target.wrap("read")))
     }
@@ -131,6 +136,7 @@ impl File {
             Ok(there) => {
                 self.cursor.is_level();
                 self.cursor.window = 0;
+                self.cursor.astray = false;
                 Ok(there)
             }
             error => error,
@@ -153,6 +159,9 @@ impl File {
             }
             ready!(self.poll_reading(cx))?;
             ready!(self.shared.poll_idle(cx))?;
+            if !matches!(to, Some(SeekFrom::Start(_) | SeekFrom::End(_))) {
+                self.refuse_astray("seek in")?;
+            }
             let lead = self.cursor.lead();
             if to.is_none() && lead == 0 {
                 return Poll::Ready(Ok(0));
@@ -164,6 +173,17 @@ impl File {
             let op = engine::run(move || (&shared.target.file).seek(position));
             self.cursor.seeking = Some(Seeking { to, op, given_up: false });
         }
+    }
+
+    /// It is not known where the system's cursor is.
+    fn refuse_astray(&self, doing: &'static str) -> io::Result<()> {
+        if !self.cursor.astray {
+            return Ok(());
+        }
+        let error = io::Error::other(
+            "a read was under way when its runtime was shut down: the position is not known; seek to one, from the start or the end",
+        );
+        Err(self.shared.target.wrap(doing)(error))
     }
 
     fn before_the_start(&self) -> io::Error {
@@ -205,6 +225,7 @@ impl AsyncRead for File {
                 return Poll::Ready(Ok(0)); // it found the end
             }
             ready!(self.shared.poll_idle(cx))?;
+            self.refuse_astray("read")?;
             let order = self.cursor.order(buf.len());
             let as_of = self.shared.target.changes.load(Ordering::Acquire);
             let op = engine::read(self.shared.clone(), order);
@@ -221,6 +242,7 @@ impl AsyncWrite for File {
         }
         ready!(self.poll_seeking(cx));
         ready!(self.poll_reading(cx))?;
+        self.refuse_astray("write")?;
         let offer = (buf, self.cursor.lead(), false);
         let count = ready!(self.shared.poll_accept(cx, offer, engine::write_behind))?;
         self.cursor.is_level();
@@ -263,5 +285,43 @@ pub(super) struct GiveUp<'a>(pub(super) &'a mut File);
 impl Drop for GiveUp<'_> {
     fn drop(&mut self) {
         self.0.cursor.give_up_seek();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::prelude::*;
+
+    /// Nobody knows how far a read came that ended with its runtime: what counts from there is refused, until it is said where to go on.
+    #[test]
+    fn a_position_that_is_not_known_is_not_used() {
+        let path = std::env::temp_dir().join(format!("ropewalk-astray-{}", std::process::id()));
+        crate::block_on(async {
+            crate::fs::write(&path, b"0123456789").await.unwrap();
+            let mut file = crate::fs::OpenOptions::new().read(true).write(true).open(&path).await.unwrap();
+            let mut buf = [0; 4];
+            file.read_exact(&mut buf).await.unwrap();
+            file.seek(SeekFrom::Current(0)).await.unwrap();
+            file.cursor.forget_ahead();
+            file.cursor.astray = true;
+            let refusals = [
+                file.read(&mut buf).await.map(drop),
+                file.seek(SeekFrom::Current(1)).await.map(drop),
+                file.seek(SeekFrom::Current(0)).await.map(drop),
+                file.write_all(b"x").await,
+            ];
+            for refused in refusals {
+                let text = refused.unwrap_err().to_string();
+                assert!(
+                    text.contains("the position is not known") && text.contains("ropewalk-astray"),
+                    "{text}"
+                );
+            }
+            assert_eq!(file.seek(SeekFrom::Start(2)).await.unwrap(), 2);
+            file.read_exact(&mut buf).await.unwrap();
+            assert_eq!(&buf, b"2345");
+        });
+        std::fs::remove_file(path).unwrap();
     }
 }

@@ -3,7 +3,7 @@
 use super::super::accepting::{Rest, skip_aborted};
 use super::super::resolve::{ToSocketAddrs, first_to_be_had};
 use super::{TcpSocket, TcpStream};
-use crate::drive::io::{Direction, Interest, Moored};
+use crate::drive::io::{Interest, Moored};
 use std::io;
 use std::net::{self, SocketAddr};
 use std::task::{Context, Poll, ready};
@@ -78,8 +78,7 @@ impl TcpListener {
         Ok((TcpStream { io: self.io.beside(stream)? }, from))
     }
 
-    /// [`accept`](Self::accept) for hand-written futures. One task at a time: the last one to poll is woken. It does not rest if
-    /// there are no descriptors or no memory left: who goes on after that error rests first.
+    /// [`accept`](Self::accept) for hand-written futures. One task at a time: the last one to poll is woken.
     ///
     /// ```
     /// use ropewalk::net::{TcpListener, TcpStream};
@@ -97,9 +96,8 @@ impl TcpListener {
     /// # Errors
     /// As [`accept`](Self::accept).
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
-        let accepted = self.io.poll_io(cx, Direction::Read, || accept(self.io.file()));
-        let (stream, from) = ready!(accepted)?;
-        Poll::Ready(Ok((TcpStream { io: self.io.beside(stream)? }, from)))
+        let (io, from) = ready!(self.rest.poll_accept(cx, &self.io, accept))?;
+        Poll::Ready(Ok((TcpStream { io }, from)))
     }
 
     /// Connections, one after the other.

@@ -3,7 +3,7 @@
 use super::super::accepting::{Rest, skip_aborted};
 use super::super::named;
 use super::{SocketAddr, UnixStream};
-use crate::drive::io::{Direction, Interest, Moored};
+use crate::drive::io::{Interest, Moored};
 use std::io;
 use std::os::unix::net;
 use std::path::Path;
@@ -82,8 +82,7 @@ impl UnixListener {
         Ok((UnixStream { io: self.io.beside(stream)? }, from))
     }
 
-    /// [`accept`](Self::accept) for hand-written futures. One task at a time: the last one to poll is woken. It does not rest if
-    /// there are no descriptors or no memory left: who goes on after that error rests first.
+    /// [`accept`](Self::accept) for hand-written futures. One task at a time: the last one to poll is woken.
     ///
     /// ```
     /// use ropewalk::net::{UnixListener, UnixStream};
@@ -103,9 +102,8 @@ impl UnixListener {
     /// # Errors
     /// As [`accept`](Self::accept).
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(UnixStream, SocketAddr)>> {
-        let accepted = self.io.poll_io(cx, Direction::Read, || accept(self.io.file()));
-        let (stream, from) = ready!(accepted)?;
-        Poll::Ready(Ok((UnixStream { io: self.io.beside(stream)? }, from)))
+        let (io, from) = ready!(self.rest.poll_accept(cx, &self.io, accept))?;
+        Poll::Ready(Ok((UnixStream { io }, from)))
     }
 
     /// The address it listens on.

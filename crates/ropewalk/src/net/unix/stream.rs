@@ -4,7 +4,9 @@ use super::super::named;
 use super::SocketAddr;
 use crate::drive::io::{Interest, Moored, Stream};
 use crate::time::sleep;
+use ropewalk_core::budget::poll_proceed;
 use socket2::SockAddr;
+use std::future::poll_fn;
 use std::io;
 use std::os::unix::net;
 use std::path::Path;
@@ -81,6 +83,7 @@ impl UnixStream {
     async fn connect_to(to: &SockAddr) -> io::Result<Self> {
         let socket = super::socket(socket2::Type::STREAM)?;
         loop {
+            poll_fn(poll_proceed).await; // there is always room with somebody who accepts all the time
             match socket.connect(to) {
                 Ok(()) => return Self::registered(socket.into()),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(super::ROOM_IN_QUEUE).await,

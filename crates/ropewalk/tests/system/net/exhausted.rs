@@ -4,6 +4,7 @@ use super::common::{drivers, is_child, run_as_child, stderr_of};
 use ropewalk::net::{TcpListener, TcpStream};
 use ropewalk::time::timeout;
 use ropewalk::{Builder, Runtime};
+use std::future::poll_fn;
 use std::io;
 use std::time::Duration;
 
@@ -38,7 +39,11 @@ async fn nothing_left() -> io::Result<(TcpListener, TcpStream, Vec<std::fs::File
 }
 
 async fn is_refused(listener: &TcpListener) {
-    match listener.accept().await {
+    is_refusal(listener.accept().await);
+}
+
+fn is_refusal<T>(accepted: io::Result<T>) {
+    match accepted {
         Ok(_) => panic!("there is no descriptor for it"),
         Err(error) => assert_eq!(error.raw_os_error(), Some(24), "{error}"),
     }
@@ -46,7 +51,20 @@ async fn is_refused(listener: &TcpListener) {
 
 #[test]
 fn accepting_is_an_error_and_not_a_busy_loop_and_the_listener_lives() {
-    with_each_driver("accepting_is_an_error_and_not_a_busy_loop_and_the_listener_lives", |builder| {
+    no_busy_loop("accepting_is_an_error_and_not_a_busy_loop_and_the_listener_lives", async |listener| {
+        listener.accept().await.map(drop)
+    });
+}
+
+#[test]
+fn neither_is_polling_a_listener() {
+    no_busy_loop("neither_is_polling_a_listener", async |listener| {
+        poll_fn(|cx| listener.poll_accept(cx)).await.map(drop)
+    });
+}
+
+fn no_busy_loop(name: &str, accept: impl AsyncFn(&TcpListener) -> io::Result<()>) {
+    with_each_driver(name, |builder| {
         let runtime = builder.build().unwrap();
         runtime.block_on(async {
             let (listener, _client, hoard) = nothing_left().await?;
@@ -55,7 +73,7 @@ fn accepting_is_an_error_and_not_a_busy_loop_and_the_listener_lives() {
             let before = polls();
             let limit = timeout(Duration::from_millis(300), async {
                 loop {
-                    is_refused(&listener).await;
+                    is_refusal(accept(&listener).await);
                     refused += 1;
                 }
             });

@@ -89,6 +89,24 @@ fn several_buffers_at_once() {
     });
 }
 
+/// Nothing to write needs no room.
+#[test]
+fn nothing_is_written_without_waiting() {
+    everywhere(|| async {
+        let (left, _right) = pair().await?;
+        loop {
+            match left.try_write(&[0; 65_536]) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                written => drop(written?),
+            }
+        }
+        assert_eq!(left.write(&[]).await?, 0);
+        left.write_all(&[]).await?;
+        assert_eq!(left.write_vectored(&[]).await?, 0);
+        Ok(())
+    });
+}
+
 #[test]
 fn thousands_come_and_go_while_others_wait() {
     everywhere(|| async {
