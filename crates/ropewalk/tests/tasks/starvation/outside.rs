@@ -5,6 +5,8 @@ use ropewalk::time::sleep;
 use ropewalk::{ManualClock, TaskHandle, Wait, spawn, spawn_local, task};
 use std::collections::{BTreeSet, HashMap};
 use std::future::poll_fn;
+#[cfg(unix)]
+use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
@@ -31,6 +33,38 @@ fn a_flood_of_local_spawns_beside_an_injected_task() {
             }
         }
         assert!(width == 1 || flood.alive.load(Relaxed) >= limit / 2, "it was a flood");
+    }
+}
+
+/// A socket that becomes ready under full load is seen in the next look at the driver, and its task is behind what is in the ring then.
+#[cfg(unix)]
+#[test]
+fn a_socket_that_becomes_ready_beside_busy_tasks() {
+    for driver in crate::kit::drivers() {
+        for (interval, crowd) in [(2, 1), (7, 10), (61, 3), (61, 200)] {
+            let bounds = Bounds::with_interval(interval);
+            let mut rig = Rig::new(1, bounds.builder().io_driver(driver));
+            let (mut ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+            let seen = Arc::new(AtomicU64::new(0));
+            let sees = seen.clone();
+            drop(rig.runtime.spawn(async move {
+                let theirs = ropewalk::net::UnixStream::from_std(theirs).unwrap();
+                while theirs.read(&mut [0]).await.unwrap() > 0 {
+                    sees.fetch_add(1, Relaxed);
+                }
+            }));
+            (0..crowd).for_each(|_| drop(rig.runtime.spawn(yield_for_ever())));
+            rig.tick_times(bounds.injected(crowd)); // all of them run
+            for round in 0..2 * interval {
+                rig.tick_times(round % interval); // at any point between two looks
+                ours.write_all(b"x").unwrap();
+                let by = rig.ticks + interval + bounds.queued(crowd);
+                while seen.load(Relaxed) == round {
+                    rig.tick();
+                    assert!(rig.ticks <= by, "{driver}, round {round}, {crowd} busy, {bounds:?}");
+                }
+            }
+        }
     }
 }
 
