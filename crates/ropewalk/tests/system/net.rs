@@ -4,6 +4,7 @@
 mod attack;
 mod basics;
 mod cancel;
+mod cancel_here;
 mod connecting;
 mod datagrams;
 mod driver;

@@ -3,16 +3,16 @@
 use super::kit::{LOTS, everywhere, listen, mailboxes, pair};
 use super::link::LOSES;
 use ropewalk::driver::Interest;
-use ropewalk::net::TcpStream;
+use ropewalk::net::{TcpStream, lookup_host};
 use std::future::{Future, poll_fn};
-use std::io;
+use std::io::{self, IoSlice, IoSliceMut};
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
 /// Polls `future` until it is done, but at most `polls` times; between two of them it waits to be woken, or for `pause`, so that a
 /// future that would never be woken again is dropped all the same.
-async fn at_most<F: Future>(polls: usize, future: F) -> Option<F::Output> {
+pub async fn at_most<F: Future>(polls: usize, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     for _ in 0..polls {
         let mut pause = pin!(ropewalk::time::sleep(Duration::from_micros(200)));
@@ -32,7 +32,7 @@ async fn at_most<F: Future>(polls: usize, future: F) -> Option<F::Output> {
     None
 }
 
-const ROUNDS: usize = 60;
+pub const ROUNDS: usize = 60;
 
 #[test]
 fn reading() {
@@ -147,5 +147,95 @@ fn datagrams_and_readiness() {
         }
         assert!(got == sent || LOSES && got < sent, "{got} of {sent} came");
         Ok(())
+    });
+}
+
+/// Several buffers at once, and a look ahead, which takes nothing whether it ends or not.
+#[test]
+fn looking_ahead_and_several_buffers() {
+    everywhere(|| async {
+        let (left, right) = pair().await?;
+        let total = 3 * LOTS;
+        let writer = ropewalk::spawn(async move {
+            let (mut sent, mut polls) = (0, 0);
+            while sent < total {
+                // What it is follows from where it is.
+                let chunk: Vec<u8> = (sent..total.min(sent + 100_000)).map(|at| at as u8).collect();
+                let (one, two) = chunk.split_at(chunk.len() / 3);
+                polls += 1;
+                let parts = [IoSlice::new(one), IoSlice::new(&[]), IoSlice::new(two)];
+                if let Some(count) = at_most(polls % 3, left.write_vectored(&parts)).await {
+                    sent += count?;
+                }
+            }
+            Ok::<_, io::Error>(())
+        });
+        let (mut got, mut polls) = (0, 0);
+        let (mut ahead, mut first, mut second) = ([0; 16], vec![0; 1000], vec![0; 60_000]);
+        while got < total {
+            polls += 1;
+            if let Some(count) = at_most(polls % 3, right.peek(&mut ahead)).await {
+                assert!(ahead[..count?].iter().zip(got..).all(|(byte, at)| *byte == at as u8));
+            }
+            let mut buffers = [IoSliceMut::new(&mut first), IoSliceMut::new(&mut second)];
+            if let Some(count) = at_most(polls % 2, right.read_vectored(&mut buffers)).await {
+                let count = count?;
+                let mut bytes = first.iter().chain(&second).take(count).zip(got..);
+                assert!(bytes.all(|(byte, at)| *byte == at as u8), "at {got}");
+                got += count;
+            }
+        }
+        writer.await.unwrap()
+    });
+}
+
+/// Datagrams by address, both ways; each that was said to be sent comes once, or got lost on the way.
+#[test]
+fn datagrams_by_address() {
+    everywhere(|| async {
+        let (a, b) = mailboxes().await?;
+        let (from, to) = (a.local_addr()?, b.local_addr()?);
+        let (mut buffer, mut polls, mut got, mut sent) = ([0; 8], 0, 0, 0);
+        for number in 0..60u8 {
+            polls += 1;
+            let _looked = at_most(polls % 3, b.peek_from(&mut buffer)).await;
+            let Some(count) = at_most(polls % 2, a.send_to(&[number], to)).await else { continue };
+            assert_eq!(count?, 1);
+            sent += 1;
+            for _ in 0..if LOSES { 20 } else { 2_000 } {
+                polls += 1;
+                let Some(received) = at_most(polls % 3, b.recv_from(&mut buffer)).await else { continue };
+                assert_eq!(received?, (1, from));
+                got += 1;
+                break;
+            }
+        }
+        assert!(sent > 0 && (got == sent || LOSES && got <= sent), "{got} of {sent} came");
+        Ok(())
+    });
+}
+
+/// By name: what is looked up goes on in the blocking pool without whoever asked, and hurts nobody.
+#[test]
+fn names() {
+    everywhere(|| async {
+        let listener = listen().await?;
+        let address = listener.local_addr()?;
+        let acceptor = ropewalk::spawn(async move {
+            loop {
+                if listener.accept().await?.0.read(&mut [0]).await.is_ok_and(|count| count == 1) {
+                    return Ok::<_, io::Error>(());
+                }
+            }
+        });
+        for polls in 0..12 {
+            let _found_or_not = at_most(polls % 4, lookup_host(("localhost", 80))).await;
+            let name = (address.ip().to_string(), address.port());
+            let _connected_or_not = at_most(polls % 4, TcpStream::connect((&*name.0, name.1))).await;
+        }
+        assert!(!lookup_host(("localhost", 80)).await?.is_empty());
+        let stream = TcpStream::connect((&*address.ip().to_string(), address.port())).await?;
+        stream.write_all(b"x").await?;
+        acceptor.await.unwrap()
     });
 }
