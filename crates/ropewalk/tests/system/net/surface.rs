@@ -6,7 +6,7 @@ use super::unix::Place;
 use ropewalk::net::{TcpListener, TcpSocket, TcpStream, UdpSocket, UnixDatagram, UnixListener, UnixStream};
 use std::error::Error;
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, IoSlice, IoSliceMut};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -168,6 +168,101 @@ fn datagrams_by_address() {
         let error = client.send_to_addr(b"x", &nameless).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
         assert_eq!(UnixDatagram::bind_addr(&from).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        Ok(())
+    });
+}
+
+/// What does not wait, and options of sockets before they are used.
+#[test]
+fn what_does_not_wait() {
+    everywhere(|| async {
+        let blocks = |error: io::Error| assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+        let (left, right) = pair().await?;
+        let (mut first, mut second) = ([0; 3], [0; 8]);
+        blocks(right.try_read_vectored(&mut [IoSliceMut::new(&mut first)]).unwrap_err());
+        assert_eq!(left.try_write_vectored(&[IoSlice::new(b"he"), IoSlice::new(b"llo")])?, 5);
+        right.readable().await?;
+        let count =
+            right.try_read_vectored(&mut [IoSliceMut::new(&mut first), IoSliceMut::new(&mut second)])?;
+        assert_eq!((count, &first, &second[..2]), (5, b"hel", &b"lo"[..]));
+        assert!(left.take_error()?.is_none());
+
+        let (a, b) = (UdpSocket::bind("127.0.0.1:0").await?, UdpSocket::bind("127.0.0.1:0").await?);
+        blocks(b.try_recv_from(&mut second).unwrap_err());
+        assert_eq!(a.try_send_to(b"hello", b.local_addr()?)?, 5);
+        b.readable().await?;
+        assert_eq!(b.peek_from(&mut second).await?, (5, a.local_addr()?));
+        assert_eq!(b.try_recv_from(&mut second)?, (5, a.local_addr()?));
+        assert!(a.take_error()?.is_none());
+        // Nobody is there: the system says so to the next one who asks.
+        a.connect(b.local_addr()?).await?;
+        drop(b);
+        a.send(b"anybody?").await?;
+        let error = loop {
+            if let Some(error) = a.take_error()? {
+                break error;
+            }
+            ropewalk::time::sleep(Duration::from_micros(100)).await;
+        };
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+        assert!(a.take_error()?.is_none(), "it is told once");
+
+        let share = || -> io::Result<TcpSocket> {
+            let socket = TcpSocket::new_v4()?;
+            socket.set_reuseport(true)?;
+            Ok(socket)
+        };
+        let (one, two) = (share()?, share()?);
+        one.bind("127.0.0.1:0".parse().unwrap())?;
+        two.bind(one.local_addr()?)?;
+        drop((one.listen(8)?, two.listen(8)?));
+        if let Ok(socket) = TcpSocket::new_v6() {
+            socket.set_only_v6(true)?;
+            socket.bind("[::1]:0".parse().unwrap())?;
+            let listener = socket.listen(8)?;
+            let (client, server) =
+                (TcpStream::connect(listener.local_addr()?).await?, listener.accept().await?);
+            assert_eq!(client.local_addr()?, server.1);
+        }
+        if let Ok(socket) = UdpSocket::bind("[::]:0").await {
+            let group = "ff02::1:7".parse().unwrap();
+            if socket.join_multicast_v6(group, 0).is_ok() {
+                socket.leave_multicast_v6(group, 0)?;
+            }
+        }
+        Ok(())
+    });
+}
+
+/// To the types of the standard library and back: the same socket, and what waits in it.
+#[test]
+fn conversions_to_std_and_back() {
+    everywhere(|| async {
+        let (a, b) = (UdpSocket::bind("127.0.0.1:0").await?, UdpSocket::bind("127.0.0.1:0").await?);
+        let address = b.local_addr()?;
+        a.send_to(b"one", address).await?;
+        let std = b.into_std();
+        assert_eq!(std.local_addr()?, address);
+        let b = UdpSocket::from_std(std)?;
+        assert_eq!(b.recv_from(&mut [0; 8]).await?, (3, a.local_addr()?));
+
+        let place = Place::new();
+        let listener = UnixListener::bind(&place.0)?;
+        let client = UnixStream::connect(&place.0).await?;
+        let listener = UnixListener::from_std(listener.into_std())?;
+        listener.accept().await?.0.write_all(b"two").await?;
+        assert_eq!(client.read(&mut [0; 8]).await?, 3);
+
+        let (left, right) = UnixDatagram::pair()?;
+        left.send(b"three").await?;
+        let right = UnixDatagram::from_std(right.into_std())?;
+        assert_eq!(right.recv(&mut [0; 8]).await?, 5);
+
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let client = TcpStream::connect(listener.local_addr()?).await?;
+        let listener = TcpListener::from_std(listener.into_std())?;
+        listener.accept().await?.0.write_all(b"four").await?;
+        assert_eq!(client.read(&mut [0; 8]).await?, 4);
         Ok(())
     });
 }

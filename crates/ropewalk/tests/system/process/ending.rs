@@ -171,3 +171,27 @@ fn a_cancelled_task_leaves_its_process_to_the_reaper() {
         until("it is reaped", || state(pid).is_none());
     });
 }
+
+/// What it calls itself, and which group it is in.
+#[test]
+fn its_name_and_its_group() {
+    run("name and group", async || {
+        let mut command = sh("echo $0; ps -o pgid= -p $$ 2>/dev/null || cut -d' ' -f5 /proc/$$/stat");
+        command.arg("its own name").process_group(0);
+        let child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let pid = child.id().unwrap();
+        let output = child.wait_with_output().await.unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let lines: Vec<_> = text.lines().map(str::trim).collect();
+        assert_eq!(lines, ["its own name", &pid.to_string()], "{text}");
+        let mut command = Command::new("sh");
+        let output = command
+            .arg0("called otherwise")
+            .args(["-c", "tr '\\0' '\\n' </proc/$$/cmdline"])
+            .output()
+            .await
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(text.lines().next(), Some("called otherwise"), "{text}");
+    });
+}
