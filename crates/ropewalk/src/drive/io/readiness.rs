@@ -182,7 +182,8 @@ impl Readiness {
         let interest = who.interest();
         self.leave_waker(cx.waker(), who);
         let announced = announcement(interest);
-        let seen = Snapshot(self.word.fetch_or(announced, Ordering::AcqRel) | announced); // E3; E7: an event may have taken one before
+        let before = self.word.fetch_or(announced, Ordering::AcqRel); // E3
+        let seen = Snapshot(before | announced); // E7: an event may have come before, without finding it
         if seen.settles(interest) { Poll::Ready(seen) } else { Poll::Pending }
     }
 

@@ -104,8 +104,8 @@ fn poll(readiness: &Readiness, who: Who, waker: &Waker) -> Poll<Snapshot> {
 
 /// Somebody waits while the event comes: it sees it, or is woken. What was written before the event is there.
 // mutation: announced-without-a-second-look
-// - in crates/ropewalk/src/drive/io/readiness.rs: `let seen = Snapshot(self.word.fetch_or(announcement(interest), Ordering::AcqRel)); // E3`
-// + `let seen = Snapshot(self.word.load(Ordering::Acquire)); self.word.fetch_or(announcement(interest), Ordering::AcqRel);`
+// - in crates/ropewalk/src/drive/io/readiness.rs: `let before = self.word.fetch_or(announced, Ordering::AcqRel); // E3`
+// + `let before = self.word.load(Ordering::Acquire); self.word.fetch_or(announced, Ordering::AcqRel);`
 // mutation: announced-before-the-waker-is-there
 // - in crates/ropewalk/src/drive/io/readiness.rs: `        self.leave_waker(cx.waker(), who);`
 // + `        self.word.fetch_or(announcement(interest), Ordering::AcqRel); self.leave_waker(cx.waker(), who); return Poll::Pending;`
@@ -204,6 +204,31 @@ fn model_giving_up_races_with_an_event() {
         assert_eq!(Arc::strong_count(&bell), 1, "its waker is left behind");
         readiness.event(THIS, Ready::READABLE);
         assert_eq!(bell.0.load(Ordering::SeqCst), 0);
+    });
+}
+
+/// Who leaves its waker just when the event comes, and so need not wait, takes it back (as `Operation` does, E7).
+// mutation: who-need-not-wait-stays
+// - in crates/ropewalk/src/drive/io/readiness.rs: `let seen = Snapshot(before | announced);`
+// + `let seen = Snapshot(before);`
+#[test]
+fn model_an_event_races_with_one_who_need_not_wait() {
+    prim::model(|| {
+        let readiness = readiness();
+        let (bell, waker) = bell();
+        let reading = Reader;
+        let there = readiness.clone();
+        let driver = thread::spawn(move || there.event(THIS, Ready::READABLE));
+        let may_be_left = match poll(&readiness, reading.who(), &waker) {
+            Poll::Ready(now) => now.is_awaited(Interest::READABLE),
+            Poll::Pending => true,
+        };
+        if may_be_left {
+            readiness.forget(reading.who());
+        }
+        driver.join().unwrap();
+        drop(waker);
+        assert_eq!(Arc::strong_count(&bell), 1, "its waker is left behind");
     });
 }
 
