@@ -3,9 +3,10 @@
 use serde_json::Value;
 use std::process::{Command, Output};
 
-const STOPS: [&str; 20] = [
-    "million", "switches", "fair", "hogs", "waiting", "tree", "scopes", "strands", "forks", "pool",
-    "requests", "inside", "dump", "trace", "console", "timers", "threads", "shared", "bank", "sockets",
+const STOPS: [&str; 22] = [
+    "million", "switches", "fair", "hogs", "waiting", "tree", "scopes", "strands", "walk", "chat", "forks",
+    "pool", "requests", "inside", "dump", "trace", "console", "timers", "threads", "shared", "bank",
+    "sockets",
 ];
 
 fn ropewalk(args: &[&str]) -> Output {
@@ -150,14 +151,14 @@ fn bad_arguments_are_refused_with_what_is_accepted() {
             &["--only"],
             &[
                 "--only needs the name of a stop",
-                "million, switches, fair, hogs, waiting, tree, scopes, strands, forks, pool, requests, inside",
+                "million, switches, fair, hogs, waiting, tree, scopes, strands, walk, chat, forks, pool",
             ],
         ),
         (
             &["--only", "billion"],
             &[
                 "no stop \"billion\"",
-                "million, switches, fair, hogs, waiting, tree, scopes, strands, forks, pool, requests, inside",
+                "million, switches, fair, hogs, waiting, tree, scopes, strands, walk, chat, forks, pool",
             ],
         ),
         (&["--only", "waiting,"], &["--only needs the name of a stop"]),

@@ -3,7 +3,9 @@
 //! A stop is a file here and an entry in [`STOPS`]. It works on a thread of its own, so that the tour can draw its
 //! progress, survive its panics, and say so when it never ends.
 
+mod attendance;
 mod bank;
+mod chat;
 mod console;
 mod dump;
 mod fair;
@@ -26,6 +28,7 @@ mod threads;
 mod timers;
 mod tree;
 mod waiting;
+mod walk;
 
 use crate::command::{Failure, Verdict, print};
 use crate::figure::Findings;
@@ -34,6 +37,7 @@ pub(crate) use options::help;
 use options::{Ask, Options};
 use report::{Audience, Machine, Person};
 use ropewalk::Runtime;
+use ropewalk_core::prim::real::{AtomicU64, Ordering::Relaxed};
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -64,7 +68,7 @@ pub(crate) trait Stop: Sync {
     fn run(&self, guide: &Guide) -> Result<Findings, Box<dyn Error + Send + Sync>>;
 }
 
-static STOPS: [&dyn Stop; 20] = [
+static STOPS: [&dyn Stop; 22] = [
     &million::Million,
     &switches::Switches,
     &fair::Fair,
@@ -73,6 +77,8 @@ static STOPS: [&dyn Stop; 20] = [
     &tree::Tree,
     &scopes::Scopes,
     &strands::Strands,
+    &walk::Walked,
+    &chat::Chat,
     &forks::Forks,
     &pool::Resized,
     &requests::Requests,
@@ -108,6 +114,14 @@ impl Guide {
     pub(crate) fn phase_of(&self, label: impl Into<String>, span: Duration) {
         let from = Instant::now();
         self.phase(label, move || from.elapsed().as_secs_f64() / span.as_secs_f64());
+    }
+
+    /// A phase that is over when the counter it gives has come to `total`.
+    pub(crate) fn phase_counting(&self, label: impl Into<String>, total: u64) -> Arc<AtomicU64> {
+        let counter = Arc::new(AtomicU64::new(0));
+        let seen = counter.clone();
+        self.phase(label, move || seen.load(Relaxed) as f64 / total as f64);
+        counter
     }
 
     /// A phase in which `runtime` finishes so many tasks.
