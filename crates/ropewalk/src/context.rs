@@ -12,7 +12,7 @@
 
 use crate::runtime::Handle;
 use crate::sched::worker::Worker;
-use crate::strand::unwinding::Aside;
+use crate::strand::unwinding;
 use ropewalk_core::budget;
 use std::cell::{Cell, RefCell};
 
@@ -53,7 +53,6 @@ pub(crate) fn as_worker<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
         worker: *const Worker,
         depth: u32,
         budget: u32,
-        _unwinding: Option<Aside>,
     }
     impl Drop for Restore {
         fn drop(&mut self) {
@@ -62,12 +61,9 @@ pub(crate) fn as_worker<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
             budget::grant(self.budget);
         }
     }
-    let _restore = Restore {
-        worker: WORKER.replace(worker),
-        depth: DEPTH.replace(0),
-        budget: budget::grant(0),
-        _unwinding: Aside::if_panicking(),
-    };
+    let _unwinding = unwinding::drive();
+    let _restore =
+        Restore { worker: WORKER.replace(worker), depth: DEPTH.replace(0), budget: budget::grant(0) };
     f()
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A stack that waits in a destructor while it unwinds is suspended with the thread's count of panics raised. As long as there is
 //! one, `thread::panicking` says yes to all others too; what it then knows of itself is up to each of them (`seat.rs`, S3). When it
-//! says no, that is true of all.
+//! says no, that is true of all. A thread that drives a runtime in a destructor, while it unwinds, is such a stack to what runs there.
 
 use crate::runtime::wake_safely;
 use std::cell::{Cell, RefCell};
@@ -43,10 +43,22 @@ pub(crate) fn apart(unwinds: bool, suspend: impl FnOnce()) {
     let aside = Aside::new();
     suspend();
     drop(aside);
+    // From now on it runs. Whoever was spared because of it is polled after it: when it has given its thread back it may be known again
+    // who unwinds. If not, they are spared again.
+    wake_spared();
 }
 
-/// One more who unwinds, but does not run, until this is dropped. From then on it runs, and whoever was spared because of it is polled after
-/// it: when it has given its thread back it may be known again who unwinds. (If not, they are spared again.)
+/// A thread begins to run others. If it unwinds itself, for a runtime without threads may be driven in a destructor, that is none of their business
+/// until the answer is dropped. If it does not, they may have been spared because it did.
+pub(crate) fn drive() -> Option<Aside> {
+    if panicking() {
+        return Some(Aside::new()); // and those who were spared stay so: nothing has changed
+    }
+    wake_spared();
+    None
+}
+
+/// One more who unwinds, but does not run, until this is dropped.
 #[must_use]
 pub(crate) struct Aside(());
 
@@ -55,21 +67,19 @@ impl Aside {
         SUSPENDED.set(SUSPENDED.get() + 1);
         Self(())
     }
-
-    /// For a thread that runs others while it unwinds itself: a runtime without threads may be driven in a destructor.
-    pub(crate) fn if_panicking() -> Option<Self> {
-        panicking().then(Self::new)
-    }
 }
 
 impl Drop for Aside {
     fn drop(&mut self) {
         SUSPENDED.set(SUSPENDED.get() - 1);
-        let spared = SPARED.with_borrow_mut(std::mem::take);
-        if !spared.is_empty() {
-            ROUND.set(ROUND.get() + 1);
-            spared.into_iter().for_each(wake_safely);
-        }
+    }
+}
+
+fn wake_spared() {
+    let spared = SPARED.try_with(RefCell::take).unwrap_or_default(); // a thread that ends may still drive
+    if !spared.is_empty() {
+        ROUND.set(ROUND.get() + 1);
+        spared.into_iter().for_each(wake_safely);
     }
 }
 
@@ -78,7 +88,7 @@ impl Drop for Aside {
 pub(super) fn wake_later(waker: &Waker, since: &Cell<u64>) {
     if is_certain().is_none() && since.replace(ROUND.get()) != ROUND.get() {
         let waker = waker.clone();
-        SPARED.with_borrow_mut(|spared| spared.push(waker));
+        let _thread_ends = SPARED.try_with(|spared| spared.borrow_mut().push(waker));
     }
 }
 

@@ -2,9 +2,10 @@
 
 use crate::kit::{KINDS, ON_PURPOSE, guarded, on_every_kind};
 use crate::{AGES, WaitsInDrop, text, thrown};
-use ropewalk::strand::{self, LiveStrands, StrandError};
+use ropewalk::strand::{self, LiveStrands, Strand, StrandError};
 use ropewalk::sync::Notify;
 use ropewalk::{Runtime, UnhandledPanic, Wait};
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
@@ -184,8 +185,8 @@ fn who_was_spared_is_not_forgotten() {
 /// A runtime without threads may be driven in a destructor, while its caller's thread unwinds: its strands do not.
 #[test]
 fn a_runtime_is_driven_while_its_caller_unwinds() {
-    struct Drives(Runtime);
-    impl Drop for Drives {
+    struct Drives<'a>(&'a Runtime, &'a RefCell<Option<Strand<'static, ()>>>);
+    impl Drop for Drives<'_> {
         fn drop(&mut self) {
             assert!(std::thread::panicking());
             let began = Arc::new(Notify::new());
@@ -211,16 +212,34 @@ fn a_runtime_is_driven_while_its_caller_unwinds() {
                 let Err(StrandError::Panicked(panic)) = fails.await else { panic!("it fails") };
                 assert_eq!(panic.message(), format!("{ON_PURPOSE}: far below"));
             });
-            self.0.block_on(async { drop(strand::spawn(|| strand::sleep(AGES))) }); // for the end of the runtime
+            // This one is taken to unwind as long as the thread does.
+            let began = Arc::new(Notify::new());
+            let caught = began.clone();
+            self.0.block_on(async {
+                let spared = strand::spawn(move || {
+                    drop(thrown(|| panic!("{ON_PURPOSE}: caught")));
+                    caught.notify_one();
+                    strand::sleep(AGES);
+                });
+                began.notified().await;
+                spared.cancel();
+                for _ in 0..20 {
+                    ropewalk::yield_now().await;
+                }
+                *self.1.borrow_mut() = Some(spared);
+            });
         }
     }
     for kind in KINDS.into_iter().filter(|kind| kind.is_hosted()) {
         guarded(format!("{kind:?}"), || {
+            let (runtime, spared) = (kind.build(), RefCell::new(None));
             let payload = thrown(|| {
-                let _drives = Drives(kind.build());
+                let _drives = Drives(&runtime, &spared);
                 panic!("{ON_PURPOSE}: on the caller's thread")
             });
             assert_eq!(text(payload), format!("{ON_PURPOSE}: on the caller's thread"));
+            let spared = spared.into_inner().expect("it was started");
+            assert!(matches!(runtime.block_on(spared), Err(StrandError::Cancelled)));
         });
     }
 }
