@@ -107,7 +107,7 @@ fn model_scope_children_leave_against_the_parent() {
 // + `let (owner, children): (Option<Waker>, _) = (None, members.references());`
 //
 // mutation: the-owner-does-not-look
-// - in crates/ropewalk/src/strand/scene.rs: `let failed = members.failed;`
+// - in crates/ropewalk/src/strand/scene.rs: `let failed = members.said.is_some();`
 // + `let failed = false;`
 #[test]
 fn model_nursery_fails_against_its_owners_wait() {
