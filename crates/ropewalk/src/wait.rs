@@ -381,7 +381,7 @@ thread_local! {
     static KEPT: Cell<Option<(Arc<ThreadParker>, Waker)>> = const { Cell::new(None) };
 }
 
-#[inline(never)] // TL1
+#[cfg_attr(feature = "roaming", inline(never))] // TL1
 fn take_parker() -> (Arc<ThreadParker>, Waker) {
     KEPT.try_with(Cell::take).ok().flatten().unwrap_or_else(|| {
         let parker = Arc::new(ThreadParker::new());
@@ -389,7 +389,7 @@ fn take_parker() -> (Arc<ThreadParker>, Waker) {
     })
 }
 
-#[inline(never)] // TL1
+#[cfg_attr(feature = "roaming", inline(never))] // TL1
 fn keep_parker(parker: Arc<ThreadParker>, waker: Waker) {
     // A thread that is ending has nowhere to keep it; that is all right.
     let _ended = KEPT.try_with(|kept| kept.set(Some((parker, waker))));

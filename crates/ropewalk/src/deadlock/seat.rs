@@ -34,7 +34,7 @@ pub(crate) fn known_as(parker: Option<&Arc<ThreadParker>>) -> impl Drop + use<> 
             drop(replace(std::mem::take(&mut self.0)));
         }
     }
-    #[inline(never)] // TL1
+    #[cfg_attr(feature = "roaming", inline(never))] // TL1
     fn replace(parker: Weak<ThreadParker>) -> Weak<ThreadParker> {
         PARKER.try_with(|known| known.replace(parker)).unwrap_or_default()
     }

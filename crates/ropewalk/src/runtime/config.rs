@@ -71,7 +71,6 @@ pub(crate) fn mixed(state: u64) -> u64 {
     mixed ^ mixed >> 31
 }
 
-/// Checked settings; see [`Builder`](super::Builder) for what they mean.
 /// What the strands of a pool are like.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Strands {
@@ -81,6 +80,7 @@ pub(crate) struct Strands {
     pub(crate) roam: bool,
 }
 
+/// Checked settings; see [`Builder`](super::Builder) for what they mean.
 #[derive(Clone)]
 pub(crate) struct Config {
     /// How many this process could use when the builder was made. To ask takes allocations: nobody does it later.

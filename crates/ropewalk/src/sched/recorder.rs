@@ -306,7 +306,7 @@ fn shortened(name: &str) -> Box<str> {
 }
 
 /// A number for each thread.
-#[inline(never)] // TL1
+#[cfg_attr(feature = "roaming", inline(never))] // TL1
 fn this_thread() -> u32 {
     thread_local!(static NUMBER: Cell<u32> = const { Cell::new(0) });
     static NEXT: AtomicU32 = AtomicU32::new(1);

@@ -162,7 +162,7 @@ fn below(count: u32) -> u32 {
 }
 
 /// splitmix64, started elsewhere in each thread.
-#[inline(never)] // TL1
+#[cfg_attr(feature = "roaming", inline(never))] // TL1
 fn of_thread() -> u64 {
     static STARTS: AtomicU64 = AtomicU64::new(1);
     thread_local! {

@@ -264,7 +264,7 @@ fn dispose(remains: Vec<Remains>) {
 }
 
 /// What waits to be dropped on this thread, if it drops any. (Destructors run between two calls: TL1.)
-#[inline(never)]
+#[cfg_attr(feature = "roaming", inline(never))]
 fn line<R>(f: impl FnOnce(&mut Option<Vec<Remains>>) -> Option<R>) -> Option<R> {
     thread_local!(static LINE: RefCell<Option<Vec<Remains>>> = const { RefCell::new(None) });
     LINE.try_with(|line| f(&mut line.borrow_mut())).ok().flatten()

@@ -29,8 +29,8 @@ mod fibers {
         /// `f` goes to that stack, and comes back when it is suspended, or is over.
         #[inline(always)]
         pub(in super::super) fn during<R>(&self, f: impl FnOnce() -> R) -> R {
-            // SAFETY: it is there until it is dropped, and `f` runs it on this thread only. Flags 0: what was done here before comes before
-            // what is done there, and the other way round.
+            // SAFETY: it is there until it is dropped, and one thread at a time runs its stack (`stranded.rs`: that of its home, or RO1).
+            // Flags 0: what was done here before comes before what is done there, and the other way round.
             unsafe {
                 let here = __tsan_get_current_fiber();
                 __tsan_switch_to_fiber(self.0, 0);
@@ -47,7 +47,7 @@ mod fibers {
 
     impl Drop for Shown {
         fn drop(&mut self) {
-            // SAFETY: the stack is not run any more.
+            // SAFETY: the stack is not run any more (`body.rs`, B2: one that is left behind is leaked with this).
             unsafe { __tsan_destroy_fiber(self.0) };
         }
     }

@@ -40,9 +40,9 @@ pub(crate) fn apart(unwinds: bool, suspend: impl FnOnce()) {
     if !unwinds {
         return suspend();
     }
-    let aside = Aside::new();
+    let suspended = Suspended::new();
     suspend();
-    drop(aside);
+    drop(suspended);
     // From now on it runs. Whoever was spared because of it is polled after it: when it has given its thread back it may be known again
     // who unwinds. If not, they are spared again.
     wake_spared();
@@ -50,9 +50,9 @@ pub(crate) fn apart(unwinds: bool, suspend: impl FnOnce()) {
 
 /// A thread begins to run others. If it unwinds itself, for a runtime without threads may be driven in a destructor, that is none of their business
 /// until the answer is dropped. If it does not, they may have been spared because it did.
-pub(crate) fn drive() -> Option<Aside> {
+pub(crate) fn drive() -> Option<Suspended> {
     if panicking() {
-        return Some(Aside::new()); // and those who were spared stay so: nothing has changed
+        return Some(Suspended::new()); // and those who were spared stay so: nothing has changed
     }
     wake_spared();
     None
@@ -60,16 +60,16 @@ pub(crate) fn drive() -> Option<Aside> {
 
 /// One more who unwinds, but does not run, until this is dropped.
 #[must_use]
-pub(crate) struct Aside(());
+pub(crate) struct Suspended(());
 
-impl Aside {
+impl Suspended {
     fn new() -> Self {
         SUSPENDED.set(SUSPENDED.get() + 1);
         Self(())
     }
 }
 
-impl Drop for Aside {
+impl Drop for Suspended {
     fn drop(&mut self) {
         SUSPENDED.set(SUSPENDED.get() - 1);
     }

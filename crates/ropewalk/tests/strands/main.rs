@@ -6,6 +6,7 @@ mod kit;
 mod at_once;
 mod cancelling;
 mod colours;
+mod forgotten;
 mod forks;
 mod heard;
 mod leaving;
@@ -19,6 +20,7 @@ mod tree;
 mod unwinding;
 
 use ropewalk::Wait;
+use ropewalk::strand::{self, Scope, Strand};
 use ropewalk::sync::Notify;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -45,4 +47,21 @@ impl Drop for WaitsInDrop<'_> {
     fn drop(&mut self) {
         self.0.notified().wait();
     }
+}
+
+/// A strand that is suspended in the middle of unwinding, until `go`.
+fn one_that_unwinds<'scope>(
+    s: &'scope Scope<'scope, '_>,
+    began: &'scope Notify,
+    go: &'scope Notify,
+) -> Strand<'scope, ()> {
+    let unwinds = s.spawn(|| {
+        let _waits = WaitsInDrop(go);
+        began.notify_one();
+        strand::sleep(AGES);
+    });
+    began.notified().wait();
+    unwinds.cancel();
+    (0..20).for_each(|_| strand::yield_now());
+    unwinds
 }

@@ -1,7 +1,7 @@
 //! Nurseries: the first panic ends all.
 
 use crate::kit::{ON_PURPOSE, on_every_kind};
-use crate::{AGES, WaitsInDrop, text, thrown};
+use crate::{AGES, one_that_unwinds, text, thrown};
 use ropewalk::strand::{self, LiveStrands, StrandError};
 use ropewalk::sync::Notify;
 use ropewalk::{UnhandledPanic, Wait};
@@ -90,14 +90,7 @@ fn a_task_is_interrupted_after_somebody_has_unwound() {
         let (began, go) = (Notify::new(), Notify::new());
         runtime.run(|| {
             strand::scope(|s| {
-                let unwinds = s.spawn(|| {
-                    let _waits = WaitsInDrop(&go);
-                    began.notify_one();
-                    strand::sleep(AGES);
-                });
-                began.notified().wait();
-                unwinds.cancel();
-                (0..20).for_each(|_| strand::yield_now());
+                let unwinds = one_that_unwinds(s, &began, &go);
                 let task = ropewalk::spawn(async {
                     strand::nursery(|n| {
                         drop(n.spawn(|| panic!("{ON_PURPOSE}: in a task's nursery")));

@@ -1,7 +1,7 @@
 //! While a strand unwinds, waits do not throw: a destructor may wait.
 
 use crate::kit::{KINDS, ON_PURPOSE, guarded, on_every_kind};
-use crate::{AGES, WaitsInDrop, text, thrown};
+use crate::{AGES, WaitsInDrop, one_that_unwinds, text, thrown};
 use ropewalk::strand::{self, LiveStrands, Strand, StrandError};
 use ropewalk::sync::Notify;
 use ropewalk::{Runtime, UnhandledPanic, Wait};
@@ -15,14 +15,7 @@ fn a_destructor_waits_during_an_interruption() {
         let (began, go) = (Notify::new(), Notify::new());
         kind.build().run(|| {
             strand::scope(|s| {
-                let child = s.spawn(|| {
-                    let _waits = WaitsInDrop(&go);
-                    began.notify_one();
-                    strand::sleep(AGES);
-                });
-                began.notified().wait();
-                child.cancel();
-                (0..10).for_each(|_| strand::yield_now());
+                let child = one_that_unwinds(s, &began, &go);
                 assert!(!child.is_finished(), "it waits in its destructor");
                 go.notify_one();
                 assert!(matches!(child.try_join(), Err(StrandError::Cancelled)));
@@ -69,14 +62,7 @@ fn another_that_unwinds_does_not_disturb() {
         let (started, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
         kind.build().run(|| {
             strand::scope(|s| {
-                let unwinds = s.spawn(|| {
-                    let _waits = WaitsInDrop(&go);
-                    began.notify_one();
-                    strand::sleep(AGES);
-                });
-                began.notified().wait();
-                unwinds.cancel();
-                (0..20).for_each(|_| strand::yield_now());
+                let unwinds = one_that_unwinds(s, &began, &go);
                 assert!(!strand::panicking());
                 let others: Vec<_> = (0..10)
                     .map(|number| {

@@ -33,7 +33,7 @@ thread_local! {
 }
 
 fn with_post<R>(f: impl FnOnce(&Post<'_>) -> Option<R>) -> Option<R> {
-    #[inline(never)] // TL1
+    #[cfg_attr(feature = "roaming", inline(never))] // TL1
     fn here() -> *const Post<'static> {
         POST.try_with(Cell::get).unwrap_or(null())
     }

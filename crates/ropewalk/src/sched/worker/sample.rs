@@ -85,7 +85,8 @@ impl Samples {
     }
 
     /// A task is woken from outside.
-    #[inline(never)] // TL1
+    #[cfg_attr(feature = "roaming", inline(never))] // TL1
+    #[cfg_attr(not(feature = "roaming"), inline)]
     pub(crate) fn woken_outside(&self, task: &Runnable) {
         let passed = OUTSIDE.try_with(|outside| match outside.get() {
             Outside { left: 0, .. } => false,

@@ -71,10 +71,10 @@ fn what_is_watched() {
         let (reader, mut writer) = io::pipe()?;
         rustix::io::ioctl_fionbio(&reader, true)?;
         let reader = AsyncFd::with_interest(reader, Interest::READABLE)?;
-        let writes = ropewalk::spawn_blocking(move || {
+        let writes = ropewalk::spawn(async move {
             for byte in 0..ROUNDS as u8 {
-                writer.write_all(&[byte])?;
-                std::thread::sleep(Duration::from_micros(100));
+                writer.write_all(&[byte])?; // there is room for all of them
+                ropewalk::time::sleep(Duration::from_micros(100)).await;
             }
             Ok::<_, io::Error>(writer)
         });
