@@ -46,7 +46,7 @@ impl Load {
         for number in 0..count {
             let link = Link::open(service)
                 .map_err(|error| format!("connection {number} to {}: {error}", service.address))?;
-            epoll::add(&epoll, &link.stream, EventData::new_u64(number as u64), EventFlags::IN)
+            epoll::add(&epoll, &link.stream, EventData::new_u64(number as u64), EventFlags::IN | EventFlags::ET)
                 .map_err(failed)?;
             links.push(link);
         }
