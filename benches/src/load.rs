@@ -1,6 +1,7 @@
 //! The load on a server: many connections on one thread, an epoll of its own, the same for every peer. Each connection
 //! sends a message and waits until it has come back whole. A latency is the time from just before the message is written
-//! until its last byte has been read.
+//! until its last byte has been read. Answers are taken in the order in which they come (edge-triggered: what is not read
+//! whole comes again with its rest), so that no latency is of the load's making.
 
 mod paced;
 
@@ -46,8 +47,13 @@ impl Load {
         for number in 0..count {
             let link = Link::open(service)
                 .map_err(|error| format!("connection {number} to {}: {error}", service.address))?;
-            epoll::add(&epoll, &link.stream, EventData::new_u64(number as u64), EventFlags::IN | EventFlags::ET)
-                .map_err(failed)?;
+            epoll::add(
+                &epoll,
+                &link.stream,
+                EventData::new_u64(number as u64),
+                EventFlags::IN | EventFlags::ET,
+            )
+            .map_err(failed)?;
             links.push(link);
         }
         Ok(Self { links, epoll, events: Vec::with_capacity(256) })

@@ -184,7 +184,8 @@ pub fn ropewalk(workers: usize) -> ropewalk::Runtime {
     if std::env::var_os("BENCH_WATCHDOG").is_some_and(|watchdog| watchdog == "off") {
         builder = builder.preempt_threshold(Duration::ZERO).rescue_threshold(Duration::ZERO);
     }
-    for seen in std::env::var("BENCH_SEEN").unwrap_or_default().split_terminator(',') {
+    let seen = std::env::var("BENCH_SEEN").ok();
+    for seen in seen.iter().flat_map(|seen| seen.split_terminator(',')) {
         builder = match seen {
             "histograms" => builder.histograms(true),
             "record" => builder.record(RECORDED),

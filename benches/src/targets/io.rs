@@ -73,6 +73,11 @@ const CROWD_CPU: Row = judged(
     8.0,
     &[(Limit, 8.0), (TokioCt, 8.0), (TokioMt, 10.0)],
 );
+const READY_RSS: Row = Row {
+    target: Some(8.0),
+    absolute: true,
+    ..beside("tcp_10k_ready_rss", "MiB", "tcp_10k_ready", "rss_mib")
+};
 const CROWD_BYTES: Row = Row {
     // 350 bytes beyond the buffer of 1,024.
     target: Some(350.0 + 1_024.0),
@@ -84,6 +89,8 @@ pub const ROWS: &[Row] = &[
     ECHO,
     beside("tcp_echo_p50", "us", "tcp_echo", "p50"),
     ECHO_P99,
+    beside("tcp_echo_p999", "us", "tcp_echo", "p999"),
+    beside("tcp_echo_max", "us", "tcp_echo", "max"),
     ECHO_CPU,
     alone("tcp_echo_ct", ECHO),
     alone("tcp_echo_ct_p99", ECHO_P99),
@@ -91,12 +98,16 @@ pub const ROWS: &[Row] = &[
     ECHO_1C,
     beside("tcp_echo_1c_p50", "us", "tcp_echo_1c", "p50"),
     ECHO_1C_P99,
+    beside("tcp_echo_1c_p999", "us", "tcp_echo_1c", "p999"),
+    beside("tcp_echo_1c_max", "us", "tcp_echo_1c", "max"),
     ECHO_1C_CPU,
     alone("tcp_echo_1c_ct", ECHO_1C),
     alone("tcp_echo_1c_ct_p99", ECHO_1C_P99),
     alone("tcp_echo_1c_ct_cpu", ECHO_1C_CPU),
     CROWD_P50,
     CROWD_P99,
+    beside("tcp_10k_p999", "us", "tcp_10k", "p999"),
+    beside("tcp_10k_max", "us", "tcp_10k", "max"),
     CROWD_CPU,
     beside("tcp_10k_rss", "MiB", "tcp_10k", "rss_mib"),
     CROWD_BYTES,
@@ -106,15 +117,16 @@ pub const ROWS: &[Row] = &[
     alone("tcp_10k_ct_bytes", CROWD_BYTES),
     Row { name: "tcp_10k_ready_p50", unit: "us", source: Source::Value("tcp_10k_ready"), ..PLAIN },
     beside("tcp_10k_ready_p99", "us", "tcp_10k_ready", "p99"),
+    beside("tcp_10k_ready_p999", "us", "tcp_10k_ready", "p999"),
+    beside("tcp_10k_ready_max", "us", "tcp_10k_ready", "max"),
     beside("tcp_10k_ready_cpu", "us", "tcp_10k_ready", "cpu_us"),
-    Row {
-        target: Some(8.0),
-        absolute: true,
-        ..beside("tcp_10k_ready_rss", "MiB", "tcp_10k_ready", "rss_mib")
-    },
+    READY_RSS,
     beside("tcp_10k_ready_bytes", "B", "tcp_10k_ready", "bytes_per_connection"),
+    alone("tcp_10k_ready_ct_rss", READY_RSS),
     rate("http_hello", 175.0, &[(TokioCt, 173.0), (TokioMt, 138.0), (Smol, 128.0), (Go, 80.0)]),
     beside("http_hello_p50", "us", "http_hello", "p50"),
     judged(beside("http_hello_p99", "us", "http_hello", "p99"), 530.0, &[(TokioCt, 538.0), (TokioMt, 900.0)]),
+    beside("http_hello_p999", "us", "http_hello", "p999"),
+    beside("http_hello_max", "us", "http_hello", "max"),
     beside("http_hello_cpu", "us", "http_hello", "cpu_us"),
 ];

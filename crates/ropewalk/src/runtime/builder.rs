@@ -1,6 +1,6 @@
 //! How a runtime is configured. Everything non-deterministic (clock, seed) enters here.
 
-use super::config::{BlockInTask, BlockingConfig, Config, Hooks, Strands, UnhandledPanic};
+use super::config::{BlockInTask, BlockingConfig, Config, Hooks, Strands, UnhandledPanic, cores};
 use super::{Clock, ManualClock, Runtime, RuntimeError, Timebase};
 #[cfg(unix)]
 use crate::drive::io::{Choice, IoDriver, IoDriverKind};
@@ -11,6 +11,7 @@ use crate::sched::recorder::MOST_EVENTS;
 use crate::signal::unix::SignalKind;
 use ropewalk_core::task::TaskId;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 /// The most workers a pool can have.
@@ -51,7 +52,7 @@ impl Default for Builder {
 impl Builder {
     /// The default settings.
     pub fn new() -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = cores();
         let config = Config {
             cores,
             queue_capacity: 256,
@@ -93,7 +94,8 @@ impl Builder {
     }
 
     /// How many threads the default pool has; 0: none, everything runs on the thread that calls `block_on`.
-    /// Default: the cores this process may use; the environment variable `ROPEWALK_THREADS` overrides the default.
+    /// Default: the cores this process may use, or as many as its quota of their time comes to; the environment variable
+    /// `ROPEWALK_THREADS` overrides the default.
     pub fn worker_threads(mut self, count: usize) -> Self {
         self.workers = Some(count);
         self
@@ -406,7 +408,7 @@ impl Builder {
             (Some(count), _) => count,
             (None, Some(0)) => 1,
             (None, Some(count)) => count,
-            (None, None) => default_workers(self.config.cores)?,
+            (None, None) => default_workers()?,
         };
         let knob = if self.hosted.is_some() { "hosted_workers" } else { "worker_threads" };
         check(knob, count, 1..=MOST_WORKERS)?;
@@ -430,7 +432,7 @@ impl Builder {
         check("blocking_stack_size", blocking.stack_size, SMALLEST_STACK..=1 << 40)?;
         #[cfg(unix)]
         config.io_driver.settle()?;
-        if config.thread_name.contains('\0') {
+        if config.thread_name.bytes().any(|byte| byte == 0) {
             return Err(RuntimeError::setting(
                 "thread_name",
                 "a name with a NUL byte",
@@ -484,8 +486,10 @@ fn check(
     Err(RuntimeError::setting(knob, value, format!("{} to {}", accepted.start(), accepted.end())))
 }
 
-fn default_workers(cores: usize) -> Result<usize, RuntimeError> {
-    let Some(given) = std::env::var_os("ROPEWALK_THREADS") else { return Ok(cores.min(MOST_WORKERS)) };
+fn default_workers() -> Result<usize, RuntimeError> {
+    let Some(given) = std::env::var_os("ROPEWALK_THREADS") else {
+        return Ok(available_parallelism().map_or(1, usize::from).min(MOST_WORKERS));
+    };
     let number = given.to_str().and_then(|text| text.trim().parse().ok());
     number.filter(|count| (1..=MOST_WORKERS).contains(count)).ok_or_else(|| {
         let accepted = format!("a number from 1 to {MOST_WORKERS}");

@@ -4,6 +4,7 @@ use super::Timebase;
 use ropewalk_core::task::TaskId;
 use std::fmt;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 type Hook = Arc<dyn Fn() + Send + Sync>;
@@ -61,6 +62,16 @@ impl BlockingConfig {
     }
 }
 
+/// How many cores this process may run on. What quotas it has of their time is in files: who wants to know that as well asks
+/// [`available_parallelism`].
+pub(crate) fn cores() -> usize {
+    #[cfg(target_os = "linux")]
+    if let Ok(set) = rustix::thread::sched_getaffinity(None) {
+        return (set.count() as usize).max(1);
+    }
+    available_parallelism().map_or(1, usize::from)
+}
+
 /// How far splitmix64 goes with each number.
 pub(crate) const RANDOM_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -83,7 +94,7 @@ pub(crate) struct Strands {
 /// Checked settings; see [`Builder`](super::Builder) for what they mean.
 #[derive(Clone)]
 pub(crate) struct Config {
-    /// How many this process could use when the builder was made. To ask takes allocations: nobody does it later.
+    /// How many this process could run on when the builder was made: later it may be asked from a thread that is bound to one.
     pub(crate) cores: usize,
     pub(crate) queue_capacity: usize,
     pub(crate) work_stealing: bool,

@@ -149,7 +149,7 @@ impl Builder {
             let accepted = format!("{} to {} bytes", STACK.start(), STACK.end());
             return Err(SettingError::out_of_range("stack_size", format!("{bytes} bytes"), accepted));
         }
-        if self.name.as_ref().is_some_and(|name| name.contains('\0')) {
+        if self.name.as_ref().is_some_and(|name| name.bytes().any(|byte| byte == 0)) {
             let accepted = "a name without NUL bytes".to_owned();
             return Err(SettingError::out_of_range("name", "one with a NUL byte".to_owned(), accepted));
         }

@@ -1,6 +1,6 @@
 //! The driver: which one, how it is driven, and what happens when its worker is held.
 
-use super::common::{Gate, guarded, until};
+use super::common::{Gate, drivers, guarded, until};
 use super::kit::{builder, pair};
 use ropewalk::driver::{Events, Interest, IoDriver, IoDriverKind, IoSource, Token};
 use ropewalk::net::UnixStream;
@@ -99,16 +99,10 @@ fn a_driver_of_one_s_own() {
     assert!(error.to_string().contains("not today"));
 }
 
-fn kinds() -> impl Iterator<Item = IoDriverKind> {
-    [IoDriverKind::Epoll, IoDriverKind::Poll, IoDriverKind::IoUring]
-        .into_iter()
-        .filter(|kind| Runtime::builder().worker_threads(0).io_driver(*kind).build().is_ok())
-}
-
 /// A worker comes out of the driver with a task that never gives the thread back. The other one, asleep, sees the events.
 #[test]
 fn a_worker_that_is_held_does_not_keep_events_from_the_others() {
-    for kind in kinds() {
+    for kind in drivers() {
         let runtime = builder(2).io_driver(kind).build().unwrap();
         let (mut ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         let (mut trap, bait) = std::os::unix::net::UnixStream::pair().unwrap();
@@ -146,7 +140,7 @@ fn a_worker_that_is_held_does_not_keep_events_from_the_others() {
 /// Tasks that are always ready do not keep events from being seen.
 #[test]
 fn full_load_does_not_starve_events() {
-    for kind in kinds() {
+    for kind in drivers() {
         for workers in [0, 1, 2] {
             let runtime = builder(workers).io_driver(kind).build().unwrap();
             let stop = Arc::new(AtomicBool::new(false));
@@ -184,7 +178,7 @@ fn full_load_does_not_starve_events() {
 
 #[test]
 fn a_runtime_without_threads_is_driven_by_ticks() {
-    for kind in kinds() {
+    for kind in drivers() {
         let runtime = Runtime::builder().hosted_workers(2).io_driver(kind).build().unwrap();
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         let reader = runtime.spawn(async move { UnixStream::from_std(theirs)?.read(&mut [0; 8]).await });
@@ -201,7 +195,7 @@ fn a_runtime_without_threads_is_driven_by_ticks() {
 /// A runtime without threads waits for events on a worker of another one, which goes on with other work.
 #[test]
 fn a_runtime_inside_another_one_sees_its_events() {
-    for kind in kinds() {
+    for kind in drivers() {
         let outer = builder(1).build().unwrap();
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         let (ready, is_ready) = mpsc::channel();
@@ -225,7 +219,7 @@ fn a_runtime_inside_another_one_sees_its_events() {
 /// that, for its main pool watches the sockets of all.
 #[test]
 fn a_runtime_inside_another_one_learns_of_its_first_socket() {
-    for kind in kinds() {
+    for kind in drivers() {
         let outer = builder(1).build().unwrap();
         let gate = Gate::new();
         let passed = gate.passed();
@@ -271,4 +265,92 @@ fn a_runtime_with_idle_sockets_sleeps() {
     };
     assert!((0..20).any(|_| quiet()), "it never comes to rest");
     drop(pair);
+}
+
+/// What a kernel answers to this process, seen by a child.
+#[cfg(target_os = "linux")]
+mod answered {
+    use super::super::common::{is_child, run_as_child, stderr_of};
+    use super::super::limits::forbid;
+    use super::*;
+    use ropewalk::time::{Instant, sleep};
+
+    fn in_a_child(name: &str, test: impl FnOnce()) {
+        if is_child() {
+            guarded(name, test);
+            return println!("checked");
+        }
+        let child = run_as_child(&format!("net::driver::answered::{name}"), |_| {});
+        let said = String::from_utf8_lossy(&child.stdout).into_owned();
+        assert!(child.status.success() && said.contains("checked"), "{said}{}", stderr_of(&child));
+    }
+
+    async fn answer(stream: ropewalk::net::TcpStream) {
+        let mut buffer = [0; 64];
+        while let Ok(count @ 1..) = stream.read(&mut buffer).await {
+            stream.write_all(&buffer[..count]).await.unwrap();
+        }
+    }
+
+    /// Sockets are registered once: no wait for one, and no read that finds nothing, has to be said to the kernel.
+    #[test]
+    fn epoll_is_told_of_a_socket_once() {
+        in_a_child("epoll_is_told_of_a_socket_once", || {
+            let ready = [0, 2].map(|workers| {
+                let runtime = builder(workers).io_driver(IoDriverKind::Epoll).build().unwrap();
+                let ends = runtime.block_on(pair()).unwrap();
+                (runtime, ends)
+            });
+            forbid(libc::SYS_epoll_ctl, libc::EPERM);
+            for (runtime, (left, right)) in ready {
+                runtime.block_on(async {
+                    let refused = pair().await.unwrap_err();
+                    assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
+                    let server = ropewalk::spawn(answer(right));
+                    for _ in 0..1000 {
+                        left.write_all(b"x").await.unwrap();
+                        left.readable().await.unwrap();
+                        assert_eq!(left.read(&mut [0; 8]).await.unwrap(), 1);
+                    }
+                    drop(left);
+                    server.await.unwrap();
+                });
+            }
+        });
+    }
+
+    /// Before Linux 5.11 epoll knows no timeouts but in milliseconds. Nobody is woken early, and nobody spins until it is time.
+    #[test]
+    fn epoll_that_counts_in_milliseconds() {
+        in_a_child("epoll_that_counts_in_milliseconds", || {
+            forbid(libc::SYS_epoll_pwait2, libc::ENOSYS);
+            for workers in [0, 1] {
+                let runtime = builder(workers).io_driver(IoDriverKind::Epoll).build().unwrap();
+                runtime.block_on(async {
+                    let (left, right) = pair().await.unwrap();
+                    let server = ropewalk::spawn(answer(right));
+                    let far = ropewalk::spawn(sleep(Duration::from_secs(60 * 86_400))); // more than fits
+                    let polls = || runtime.metrics().io.polls;
+                    let before = polls();
+                    for micros in (100..2_500).step_by(100) {
+                        let (from, span) = (Instant::now(), Duration::from_micros(micros));
+                        sleep(span).await;
+                        assert!(from.elapsed() >= span);
+                    }
+                    assert!(polls() - before < 24 * 10, "{} polls for 24 sleeps", polls() - before);
+                    for _ in 0..100 {
+                        left.write_all(b"x").await.unwrap();
+                        assert_eq!(left.read(&mut [0; 8]).await.unwrap(), 1);
+                    }
+                    // Somebody else's call ends the sleep in the driver.
+                    let (tell, told) = ropewalk::channel::oneshot::channel();
+                    let caller = std::thread::spawn(move || tell.send(()));
+                    told.await.unwrap();
+                    caller.join().unwrap().unwrap();
+                    drop((left, far));
+                    server.await.unwrap();
+                });
+            }
+        });
+    }
 }

@@ -2,29 +2,12 @@
 
 use super::builder;
 use crate::kit::{is_child, run_as_child, stderr_of};
+use crate::limits::forbid;
 use ropewalk::Runtime;
 use ropewalk::driver::IoDriverKind;
 use ropewalk::fs::File;
 use ropewalk::io::prelude::*;
 use ropewalk::net::{TcpListener, TcpStream};
-
-/// Calls with this number fail with `error` from now on, in this thread and those that it starts: as in containers.
-fn forbid(call: libc::c_long, error: i32) {
-    let step = |code: u32, k, jt, jf| libc::sock_filter { code: code as u16, jt, jf, k };
-    let refuse = libc::SECCOMP_RET_ERRNO | error as u32;
-    let mut program = [
-        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0), // the number of the call
-        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, call as u32, 0, 1),
-        step(libc::BPF_RET | libc::BPF_K, refuse, 0, 0),
-        step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0, 0),
-    ];
-    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-    // SAFETY: the filter and its program outlive the calls.
-    unsafe {
-        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-        assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &filter), 0);
-    }
-}
 
 fn works_with_epoll(reason: &str) {
     let runtime = builder(1).build().unwrap();
