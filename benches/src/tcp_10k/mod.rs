@@ -99,33 +99,24 @@ pub fn serve(peer: Peer, workers: usize, buffers: Buffers) -> Result<(), String>
     .map_err(|error| format!("the server ended: {error}"))
 }
 
-/// What came of one round.
-enum Bounced {
-    /// The other side has ended.
-    Over,
-    /// Nothing was there, or all of it went back.
-    Done,
-    /// This is left to be written.
-    Left(Box<[u8]>),
-}
-
-/// Reads what is there into a buffer on the stack and writes it back.
+/// Reads what is there into a buffer on the stack and writes it back. What of it is left to be written, mostly nothing; `None`: the
+/// other side has ended.
 fn bounce(
     read: impl FnOnce(&mut [u8]) -> io::Result<usize>,
     write: impl FnOnce(&[u8]) -> io::Result<usize>,
-) -> io::Result<Bounced> {
+) -> io::Result<Option<Box<[u8]>>> {
     let mut buffer = [0; BUFFER];
     let count = match read(&mut buffer) {
-        Ok(0) => return Ok(Bounced::Over),
+        Ok(0) => return Ok(None),
         Ok(count) => count,
-        Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Bounced::Done),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Some(Box::default())),
         Err(error) => return Err(error),
     };
     let written = match write(&buffer[..count]) {
         Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
         written => written?,
     };
-    Ok(if written == count { Bounced::Done } else { Bounced::Left(buffer[written..count].into()) })
+    Ok(Some(buffer[written..count].into()))
 }
 
 #[cfg(test)]
@@ -138,10 +129,10 @@ mod tests {
             into[..5].copy_from_slice(b"hello");
             Ok(5)
         };
-        assert!(matches!(bounce(read, |all| Ok(all.len())), Ok(Bounced::Done)));
-        assert!(matches!(bounce(read, |_| Ok(2)), Ok(Bounced::Left(left)) if *left == *b"llo"));
-        let would_block = |_: &[u8]| Err(ErrorKind::WouldBlock.into());
-        assert!(matches!(bounce(read, would_block), Ok(Bounced::Left(left)) if *left == *b"hello"));
-        assert!(matches!(bounce(|_| Ok(0), |_| unreachable!()), Ok(Bounced::Over)));
+        let left = |write: fn(&[u8]) -> io::Result<usize>| bounce(read, write).unwrap().unwrap();
+        assert_eq!(*left(|all| Ok(all.len())), *b"");
+        assert_eq!(*left(|_| Ok(2)), *b"llo");
+        assert_eq!(*left(|_| Err(ErrorKind::WouldBlock.into())), *b"hello");
+        assert!(bounce(|_| Ok(0), |_| unreachable!()).unwrap().is_none());
     }
 }

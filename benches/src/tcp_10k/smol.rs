@@ -1,4 +1,4 @@
-use super::{Bounced, bounce};
+use super::bounce;
 use smol::io::AsyncWriteExt;
 use smol::{Async, Executor};
 use std::io::{self, Read, Write};
@@ -21,10 +21,11 @@ async fn echo(mut stream: Async<TcpStream>) -> io::Result<()> {
     loop {
         stream.readable().await?;
         let mut socket = stream.get_ref();
-        match bounce(|buffer| socket.read(buffer), |bytes| stream.get_ref().write(bytes))? {
-            Bounced::Over => return Ok(()),
-            Bounced::Done => {}
-            Bounced::Left(bytes) => stream.write_all(&bytes).await?,
+        let Some(left) = bounce(|buffer| socket.read(buffer), |bytes| stream.get_ref().write(bytes))? else {
+            return Ok(());
+        };
+        if !left.is_empty() {
+            stream.write_all(&left).await?;
         }
     }
 }

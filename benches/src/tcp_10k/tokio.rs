@@ -1,4 +1,4 @@
-use super::{Bounced, bounce};
+use super::bounce;
 use std::io;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
@@ -20,10 +20,11 @@ async fn accept(listener: std::net::TcpListener) -> io::Result<()> {
 async fn echo(mut stream: TcpStream) -> io::Result<()> {
     loop {
         stream.readable().await?;
-        match bounce(|buffer| stream.try_read(buffer), |bytes| stream.try_write(bytes))? {
-            Bounced::Over => return Ok(()),
-            Bounced::Done => {}
-            Bounced::Left(bytes) => stream.write_all(&bytes).await?,
+        let Some(left) = bounce(|buffer| stream.try_read(buffer), |bytes| stream.try_write(bytes))? else {
+            return Ok(());
+        };
+        if !left.is_empty() {
+            stream.write_all(&left).await?;
         }
     }
 }
