@@ -1,7 +1,7 @@
 //! Clients that misbehave harm nobody but themselves: those who send and never read, those who say half of something and
 //! then nothing, those who break off. The others are served as if they were alone, and nothing is left of any of them.
 
-use crate::kit::{RuntimeKind, guarded, until_async};
+use crate::kit::{for_sockets, guarded, until_async};
 use ropewalk::net::{TcpListener, TcpStream};
 use ropewalk::{Runtime, task_group, time};
 use std::net::SocketAddr;
@@ -100,8 +100,8 @@ async fn break_off(address: SocketAddr) {
 
 fn with_server(test: impl AsyncFn(SocketAddr)) {
     crate::limits::more_descriptors();
-    for kind in [RuntimeKind::Threads(1), RuntimeKind::Threads(2), RuntimeKind::Caller] {
-        guarded(format!("{kind:?}"), || in_runtime(&kind.build(), &test));
+    for (name, builder) in for_sockets() {
+        guarded(name, || in_runtime(&builder.build().unwrap(), &test));
     }
 }
 

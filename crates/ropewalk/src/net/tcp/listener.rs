@@ -72,7 +72,8 @@ impl TcpListener {
     /// Accepts a connection that waits, or none.
     ///
     /// # Errors
-    /// `WouldBlock` if none waits; else as [`accept`](Self::accept).
+    /// `WouldBlock` if none waits; else what the system says. Here nobody rests: without descriptors the listener stays readable, and it is for
+    /// the caller to do something else before the next attempt.
     pub fn try_accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         let (stream, from) = self.io.try_io(Interest::READABLE, || accept(self.io.file()))?;
         Ok((TcpStream { io: self.io.beside(stream)? }, from))

@@ -76,7 +76,7 @@ impl UnixListener {
     /// Accepts a connection that waits, or none.
     ///
     /// # Errors
-    /// `WouldBlock` if none waits; else as [`accept`](Self::accept).
+    /// As [`TcpListener::try_accept`](crate::net::TcpListener::try_accept).
     pub fn try_accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
         let (stream, from) = self.io.try_io(Interest::READABLE, || accept(self.io.file()))?;
         Ok((UnixStream { io: self.io.beside(stream)? }, from))
