@@ -47,14 +47,20 @@ impl Worker {
         Rest::Over(None)
     }
 
-    /// Who was woken takes what it was woken for, if that came from outside. The look at everything else comes after it: it
+    /// Who was woken takes what it was woken for, from outside or out of the driver. The look at everything else comes after it: it
     /// takes its time, and in caches that have gone cold each line counts.
     #[inline]
     fn called_for(&self) -> Option<Runnable> {
-        let task = self.pool.injector.pop()?;
-        self.look_next();
-        self.station.counters.injected.bump();
-        Some(task)
+        if let Some(task) = self.pool.injector.pop() {
+            self.look_next();
+            self.station.counters.injected.bump();
+            return Some(task);
+        }
+        if !self.pool.seam.has_events() {
+            return None;
+        }
+        self.deliver_events();
+        self.own()
     }
 
     /// Sleeps with the thread.

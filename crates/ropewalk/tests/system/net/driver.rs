@@ -271,8 +271,8 @@ fn a_runtime_with_idle_sockets_sleeps() {
 #[cfg(target_os = "linux")]
 mod answered {
     use super::super::common::{is_child, run_as_child, stderr_of};
-    use super::super::limits::forbid;
     use super::*;
+    use crate::answers::forbid;
     use ropewalk::time::{Instant, sleep};
 
     fn in_a_child(name: &str, test: impl FnOnce()) {

@@ -1,8 +1,8 @@
 //! A kernel that has no io_uring for us, and the suite of files on one that has.
 
 use super::builder;
+use crate::answers::forbid;
 use crate::kit::{is_child, run_as_child, stderr_of};
-use crate::limits::forbid;
 use ropewalk::Runtime;
 use ropewalk::driver::IoDriverKind;
 use ropewalk::fs::File;
