@@ -5,6 +5,8 @@
 //! `R(p) = t + ⌈t / (G − 1)⌉` with `t = (p + 1)·(L + 1)`: one turn in `L + 1` is not the LIFO slot's, and of `G` polls at
 //! most one goes to the outside.
 //!
+//! (A worker that was woken runs what it was woken for before it looks at anything else: two polls more, at most.)
+//!
 //! * A task with `p` tasks before it in ring and local queue runs at the latest in poll `R(p)` from now; nothing comes
 //!   before it later. But in that time it may go to the end of the injection queue, once: when the ring overflows and half
 //!   of it is before the task, or when more waits outside than half a ring can take, and the task came since the last look.
@@ -110,6 +112,8 @@ pub(crate) struct Worker {
     /// The pool closes or drains: somebody waits for the last tasks to end.
     winding_down: Cell<bool>,
     retiring: Cell<bool>,
+    /// What the driver had was delivered since the last look: no need to ask it in the next one.
+    driver_seen: Cell<bool>,
     /// The next poll goes the long way: somebody watches all of them, or it is timed.
     watching: Cell<bool>,
     /// The loop goes back to the trampoline after this task.
@@ -183,6 +187,7 @@ impl Worker {
             closing: Cell::new(false),
             winding_down: Cell::new(false),
             retiring: Cell::new(false),
+            driver_seen: Cell::new(false),
             watching: Cell::new(false),
             sampler: Sampler::default(),
             reel: Reel::default(),

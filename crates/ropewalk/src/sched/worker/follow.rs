@@ -14,9 +14,9 @@ impl Worker {
     /// What a worker does now and then, and before it rests: polls the driver and follows the pool's changes.
     pub(super) fn look_around(&self, resting: bool) {
         // One that is about to sleep in the driver finds there what it would find now; and what one that comes out of it has found there
-        // is to be delivered before anybody looks again.
+        // is to be delivered before anybody looks again, or was just now.
         let seam = &self.pool.seam;
-        let is_seen_to = resting && self.sleeps_here() || seam.has_events();
+        let is_seen_to = self.driver_seen.take() || resting && self.sleeps_here() || seam.has_events();
         let polled = if is_seen_to { seam.is_free() } else { seam.poll() };
         self.see_to_timers(match (polled, resting) {
             (false, _) => Timers::Own,

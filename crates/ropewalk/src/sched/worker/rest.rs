@@ -60,7 +60,12 @@ impl Worker {
             return None;
         }
         self.deliver_events();
-        self.own()
+        self.driver_seen.set(true);
+        let task = self.own();
+        if !self.has_own() {
+            self.until_look.set(1); // mostly that was all: then it looks when it rests
+        }
+        task
     }
 
     /// Sleeps with the thread.
