@@ -47,8 +47,8 @@ impl Worker {
         Rest::Over(None)
     }
 
-    /// Who was woken takes what it was woken for, from outside or out of the driver. The look at everything else comes after it: it
-    /// takes its time, and in caches that have gone cold each line counts.
+    /// Who was woken takes what it was woken for, from outside or, if it is time for no timer, out of the driver. The look at
+    /// everything else comes after it: it takes its time, and in caches that have gone cold each line counts.
     #[inline]
     fn called_for(&self) -> Option<Runnable> {
         if let Some(task) = self.pool.injector.pop() {
@@ -56,7 +56,7 @@ impl Worker {
             self.station.counters.injected.bump();
             return Some(task);
         }
-        if !self.pool.seam.has_events() {
+        if !self.pool.seam.has_events() || self.is_time() {
             return None;
         }
         self.deliver_events();

@@ -35,6 +35,13 @@ impl Worker {
         }
     }
 
+    /// Whether it is time for somebody.
+    #[inline]
+    pub(super) fn is_time(&self) -> bool {
+        let first = self.pool.first_deadline();
+        first != NEVER && first <= self.pool.config.clock.nanos()
+    }
+
     /// The next poll comes after a look at everything.
     pub(super) fn look_next(&self) {
         self.until_look.set(0);
