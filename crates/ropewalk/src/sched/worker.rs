@@ -236,6 +236,7 @@ impl Worker {
                 self.mind_crowd();
             }
             if self.leave.get() {
+                self.driver_seen.set(false); // whoever drives it next comes later
                 return self.call_homes();
             }
         }

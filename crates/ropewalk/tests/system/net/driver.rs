@@ -192,6 +192,28 @@ fn a_runtime_without_threads_is_driven_by_ticks() {
     }
 }
 
+/// What the driver had when a `block_on` ended is not what it has when somebody drives the runtime again.
+#[test]
+fn events_between_two_drives_are_seen() {
+    for kind in drivers() {
+        let runtime = builder(0).io_driver(kind).build().unwrap();
+        let [first, second] = [(); 2].map(|()| std::os::unix::net::UnixStream::pair().unwrap());
+        let (ours, theirs) = second;
+        let reader = runtime.spawn(async move { UnixStream::from_std(theirs)?.read(&mut [0; 8]).await });
+        let (mut writes, reads) = first;
+        let handle = runtime.handle();
+        let writer = std::thread::spawn(move || {
+            until("it sleeps", || handle.metrics().total(|worker| worker.parks) > 0);
+            writes.write_all(b"x").unwrap();
+        });
+        runtime.block_on(async { UnixStream::from_std(reads).unwrap().read(&mut [0; 8]).await.unwrap() });
+        writer.join().unwrap();
+        (&ours).write_all(b"hello").unwrap();
+        runtime.run_until_stalled().unwrap();
+        assert!(reader.is_finished(), "with {kind}: nobody looked");
+    }
+}
+
 /// A runtime without threads waits for events on a worker of another one, which goes on with other work.
 #[test]
 fn a_runtime_inside_another_one_sees_its_events() {
