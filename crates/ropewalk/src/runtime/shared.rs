@@ -254,7 +254,7 @@ impl Shared {
     }
 
     /// Whether another thread than this one runs what has no threads of its own.
-    #[cfg_attr(not(feature = "backtraces"), allow(dead_code))]
+    #[cfg(all(feature = "backtraces", target_os = "linux"))]
     pub(crate) fn is_driven_elsewhere(&self) -> bool {
         self.seat.get().is_some_and(Seat::is_driven_elsewhere)
     }

@@ -105,6 +105,7 @@ impl Seat {
     }
 
     /// Whether another thread than this one drives.
+    #[cfg(all(feature = "backtraces", target_os = "linux"))]
     pub(crate) fn is_driven_elsewhere(&self) -> bool {
         self.0.lock().driver.is_some_and(|driver| driver != thread::current().id())
     }

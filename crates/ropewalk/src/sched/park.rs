@@ -299,6 +299,7 @@ impl<S: Driver> Seam<S> {
     }
 
     /// The first file is watched: whoever stands by begins anew.
+    #[cfg(unix)]
     pub(crate) fn watch_begins(&self) {
         self.standing_by.driver.unpark();
     }
@@ -417,6 +418,7 @@ impl ThreadParker {
     }
 
     /// Consumes an `unpark`, if there was one, without sleeping.
+    #[cfg(unix)]
     pub(crate) fn take_unpark(&self) -> bool {
         self.token.get_up()
     }

@@ -31,11 +31,13 @@ impl Instant {
         Here::with(|here| Self(here.clock().nanos()))
     }
 
+    #[cfg(unix)]
     pub(crate) const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
     /// Since the clock's own beginning.
+    #[cfg(unix)]
     pub(crate) const fn nanos(self) -> u64 {
         self.0
     }

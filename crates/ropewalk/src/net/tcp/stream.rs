@@ -35,6 +35,7 @@ is_a_stream!(TcpStream);
 is_of_std!(TcpStream, net::TcpStream);
 
 impl TcpStream {
+    #[cfg(target_os = "linux")]
     pub(in crate::net) fn of(io: Moored<net::TcpStream>) -> Self {
         Self { io }
     }

@@ -52,6 +52,7 @@ pub struct PeerCredentials {
 }
 
 impl UnixStream {
+    #[cfg(target_os = "linux")]
     pub(in crate::net) fn of(io: Moored<net::UnixStream>) -> Self {
         Self { io }
     }
