@@ -292,3 +292,28 @@ fn those_accepted_ahead_are_few_and_closed_with_the_listener() {
         Ok(())
     });
 }
+
+/// What the kernel will not do again and again by itself is asked for each time, and says what it then says.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_the_kernel_cannot_do_by_itself_is_asked_for() {
+    use std::os::fd::OwnedFd;
+    use std::{net, os::unix};
+
+    everywhere(|| async {
+        let before = arrivals();
+        let datagrams = OwnedFd::from(net::UdpSocket::bind("127.0.0.1:0")?);
+        let mut incoming = TcpListener::from_std(net::TcpListener::from(datagrams))?.into_incoming();
+        let path = std::env::temp_dir().join(format!("ropewalk-by-itself-{}", std::process::id()));
+        let _of_the_last_driver = std::fs::remove_file(&path);
+        let listening = OwnedFd::from(unix::net::UnixListener::bind(&path)?);
+        let mut chunks = UnixStream::from_std(unix::net::UnixStream::from(listening))?.into_chunks();
+        for _ in 0..3 {
+            assert_eq!(incoming.next().await.unwrap_err().raw_os_error(), Some(libc::EOPNOTSUPP));
+            assert_eq!(chunks.next().await.err().unwrap().raw_os_error(), Some(libc::EINVAL));
+        }
+        let tried = arrivals() - before;
+        assert_eq!(tried, if is_uring() { 2 } else { 0 }, "once for each of them");
+        std::fs::remove_file(path)
+    });
+}

@@ -1,13 +1,13 @@
 //! A kernel that has no io_uring for us, and the suite of files on one that has.
 
-use super::builder;
+use super::{builder, ring};
 use crate::answers::forbid;
 use crate::kit::{is_child, run_as_child, stderr_of};
 use ropewalk::Runtime;
 use ropewalk::driver::IoDriverKind;
 use ropewalk::fs::File;
 use ropewalk::io::prelude::*;
-use ropewalk::net::{TcpListener, TcpStream};
+use ropewalk::net::{TcpListener, TcpStream, UnixStream};
 
 fn works_with_epoll(reason: &str) {
     let runtime = builder(1).build().unwrap();
@@ -84,6 +84,29 @@ fn it_cannot_be_entered() {
         return works_with_epoll("a poll: Operation not permitted");
     }
     in_a_child("uring::absent::it_cannot_be_entered");
+}
+
+/// A ring without buffers of its own, as before Linux 5.19: who wants to be lent one gets one of the runtime's.
+#[test]
+fn it_has_no_buffers_to_fill() {
+    if is_child() {
+        let Some(runtime) = ring(1) else { return println!("checked: it is not there at all") };
+        forbid(libc::SYS_io_uring_register, libc::EINVAL);
+        runtime.block_on(async {
+            let (left, right) = UnixStream::pair().unwrap();
+            let mut chunks = right.into_chunks();
+            for _ in 0..100 {
+                left.write_all(b"piece").await.unwrap();
+                assert_eq!(&*chunks.next().await.unwrap().unwrap(), b"piece");
+            }
+            drop(left);
+            assert!(chunks.next().await.unwrap().is_none());
+        });
+        let io = runtime.metrics().io;
+        assert_eq!((io.driver, io.arrivals), (Some(IoDriverKind::IoUring), 0));
+        return println!("checked");
+    }
+    in_a_child("uring::absent::it_has_no_buffers_to_fill");
 }
 
 #[test]

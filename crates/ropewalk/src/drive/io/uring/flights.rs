@@ -142,3 +142,21 @@ impl Drop for Flight {
         }
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    /// The kernel keeps an operation for longer than anybody waits: what it may still write to is not freed (F3).
+    #[test]
+    fn what_the_kernel_does_not_give_back_is_never_freed() {
+        let uring = match Uring::new() {
+            Ok(uring) => uring,
+            Err(error) => return eprintln!("skipped: no io_uring here ({error})"),
+        };
+        let op = Op::new(Work::Open { path: c"none".to_owned(), flags: 0, mode: 0 });
+        uring.flights.places.lock().take(&op); // as if it were submitted
+        drop(uring);
+        assert_eq!(Arc::strong_count(&op), 2);
+    }
+}
