@@ -45,7 +45,7 @@ pub(super) struct Bench {
     queue: Lock<VecDeque<Runnable>>,
     /// If the task is a parent: its family, and a child that has no task.
     family: Mutex<Option<prim::Arc<Family>>>,
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(all(feature = "std", not(any(loom, shuttle, tsan))))]
     child: Mutex<Option<Membership>>,
     /// If the task is a child.
     membership: Mutex<Option<Membership>>,
@@ -64,7 +64,7 @@ impl Bench {
             tally: Tally::default(),
             queue: Lock::new(VecDeque::new()),
             family: Mutex::new(None),
-            #[cfg(not(any(loom, shuttle)))]
+            #[cfg(all(feature = "std", not(any(loom, shuttle, tsan))))]
             child: Mutex::new(None),
             membership: Mutex::new(None),
             buried: Mutex::new(Vec::new()),
@@ -138,13 +138,13 @@ impl Bench {
     }
 
     /// The task, which runs now, gets a child that is no task.
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(all(feature = "std", not(any(loom, shuttle, tsan))))]
     pub(super) fn bear(&self, parent: NonNull<Header>) {
         *self.child.lock().unwrap() = Some(self.enrol(parent));
     }
 
     /// That child ends.
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(all(feature = "std", not(any(loom, shuttle, tsan))))]
     pub(super) fn bury_child(&self) {
         let child = self.child.lock().unwrap().take();
         child.expect("there is one").leave();
