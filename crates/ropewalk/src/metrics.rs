@@ -288,7 +288,7 @@ impl WorkerMetrics {
             wake_to_run: histograms.map(|known| Box::new(Histogram::of(&known.wake_to_run))),
             strands_ended: counters.strands_ended.get(),
             strands_started: counters.strands_started.get(),
-            queued: station.stealer.len(),
+            queued: station.queued(),
             pinned: station.pinned.load(relaxed),
             parked_stacks: station.parked.load(relaxed),
             finished: counters.finished.get(),

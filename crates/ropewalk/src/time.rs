@@ -16,8 +16,9 @@
 //! ```
 //!
 //! **Precision.** A sleep is never over early. Deadlines are kept to the nanosecond, and an idle runtime wakes for one as
-//! precisely as the system lets a thread sleep. Under load timers are looked at every
-//! [`global_queue_interval`](crate::Builder::global_queue_interval) polls of a worker. If a worker is stuck, the others
+//! precisely as the system lets a thread sleep. Under load a worker looks
+//! at its timers every [`global_queue_interval`](crate::Builder::global_queue_interval) polls, or some sixty microseconds,
+//! whichever comes first, between two polls; what is due comes before what merely yields. If a worker is stuck, the others
 //! see to its timers: at once if one of them is busy or sleeps in the driver, within about ten milliseconds if not.
 //!
 //! **Which clock.** [`sleep`], [`timeout`] and [`Instant::now`] go by the clock of the runtime they are called in, or else the
@@ -40,9 +41,12 @@ pub use timeout::{Elapsed, Timeout, timeout, timeout_at};
 use crate::context;
 use crate::drive::time::Here;
 use crate::runtime::ManualClock;
-use crate::sched::worker::Timers;
+use crate::sched::worker::Worker;
 use std::fmt;
 use std::time::Duration;
+
+/// So many times [`advance`] lets run what has become due, each time as much as a worker has room for.
+const LOTS: u32 = 1024;
 
 /// Stops the clock of the current runtime, if it is a [`ManualClock`].
 ///
@@ -61,7 +65,7 @@ pub fn resume() -> Result<(), NotManual> {
 }
 
 /// Moves the clock of the current runtime on, if it is a [`ManualClock`]. In a task it then lets everything run that has
-/// become due, as far as the worker's queue has room for it; what that leads to may take more turns.
+/// become due; what that leads to may take more turns.
 ///
 /// ```
 /// use ropewalk::time;
@@ -85,8 +89,13 @@ pub fn resume() -> Result<(), NotManual> {
 /// The runtime goes by another clock.
 pub async fn advance(span: Duration) -> Result<(), NotManual> {
     manual()?.advance(span);
-    context::with_worker(|worker| worker.map(|worker| worker.see_to_timers(Timers::All)));
-    crate::yield_now().await;
+    for _ in 0..LOTS {
+        let more = context::with_worker(|worker| worker.is_some_and(Worker::wake_what_is_due));
+        crate::yield_now().await;
+        if !more {
+            break;
+        }
+    }
     Ok(())
 }
 

@@ -75,6 +75,7 @@ impl Builder {
             dump_on_signal: None,
             record: 0,
             seed: 0x005E_ED0F_0A12_0BE5,
+            seeded: false,
             clock: Timebase::System,
             #[cfg(unix)]
             io_driver: Choice::default(),
@@ -301,7 +302,7 @@ impl Builder {
 
     /// The seed of every random choice the runtime makes.
     pub fn seed(mut self, seed: u64) -> Self {
-        self.config.seed = seed;
+        (self.config.seed, self.config.seeded) = (seed, true);
         self
     }
 

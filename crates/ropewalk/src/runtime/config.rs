@@ -118,6 +118,8 @@ pub(crate) struct Config {
     /// Events for each worker; 0: nothing is recorded.
     pub(crate) record: usize,
     pub(crate) seed: u64,
+    /// It was given: the run is to be the same every time.
+    pub(crate) seeded: bool,
     pub(crate) clock: Timebase,
     #[cfg(unix)]
     pub(crate) io_driver: crate::drive::io::Choice,
@@ -143,6 +145,11 @@ impl Config {
         let thresholds = [self.preempt_threshold * 3 / 2, self.rescue_threshold * 3 / 4];
         let shortest = thresholds.into_iter().filter(|threshold| !threshold.is_zero()).min();
         shortest.unwrap_or(Duration::MAX).max(SHORTEST_TICK)
+    }
+
+    /// Whether a run is to be the same every time, or its time is not the system's: real time must not steer it.
+    pub(crate) fn is_replayed(&self) -> bool {
+        self.seeded || self.clock.is_own()
     }
 
     /// Whether every poll is looked at: hooks, or an observed runtime.

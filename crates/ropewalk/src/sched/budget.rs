@@ -7,9 +7,6 @@ use std::task::{Context, Poll};
 
 /// Of a poll: 128 operations. Enough that a busy task hardly notices, few enough that a poll stays in the microseconds.
 pub(crate) const BUDGET: u32 = 128 * OPERATION;
-/// After so many that were used up, some ten microseconds, a worker looks at its timers: polls are long then, and their
-/// number says little about the time.
-pub(crate) const BUDGETS: u32 = 4;
 
 /// Makes this runtime the one that answers the questions of `ropewalk_core::budget`.
 pub(crate) fn install() {
@@ -35,9 +32,6 @@ fn refuse(worker: &Worker, cx: &mut Context<'_>) -> Poll<()> {
     worker.station.counters.budget_yields.bump();
     let refusals = worker.frame.refusals.get().wrapping_add(1);
     worker.frame.refusals.set(refusals);
-    if refusals.is_multiple_of(BUDGETS) {
-        worker.see_to_timers_next();
-    }
     // For the task itself it stays used up for the rest of this poll; it gets a new one with its next turn. Whoever polls
     // with a waker of its own (a wait, another executor inside the task) may poll again within this very poll.
     if worker.go_last(cx.waker()) {

@@ -33,6 +33,8 @@ impl Count {
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub(crate) struct Counters {
+    /// After how many polls the worker sees what time it is; 0: now, and it looks around.
+    glance_at: AtomicU64,
     pub(crate) polls: Count,
     /// Of those that are counted against the budget; when their poll has ended.
     pub(crate) operations: Count,
@@ -40,6 +42,7 @@ pub(crate) struct Counters {
     pub(crate) finished: Count,
     pub(crate) lifo_hits: Count,
     pub(crate) injected: Count,
+    pub(crate) looks: Count,
     pub(crate) parks: Count,
     pub(crate) wakes: Count,
     pub(crate) overflows: Count,
@@ -56,4 +59,27 @@ pub(crate) struct Counters {
     pub(crate) timers: Count,
     pub(crate) strands_started: Count,
     pub(crate) strands_ended: Count,
+}
+
+impl Counters {
+    /// Worker: the window of polls is over, or somebody wants a look.
+    #[inline(always)]
+    pub(crate) fn is_time_to_glance(&self) -> bool {
+        self.polls.0.load(Relaxed) >= self.glance_at.load(Relaxed)
+    }
+
+    /// Worker: the next glance comes after so many polls.
+    pub(crate) fn glance_at(&self, polls: u64) {
+        self.glance_at.store(polls, Relaxed);
+    }
+
+    /// Anybody: the worker looks around before its next poll. (If it begins a window just now, that is overwritten: the watchdog says it again.)
+    pub(crate) fn look_now(&self) {
+        self.glance_at.store(0, Relaxed);
+    }
+
+    /// Worker: whether somebody does.
+    pub(crate) fn wants_look(&self) -> bool {
+        self.glance_at.load(Relaxed) == 0
+    }
 }

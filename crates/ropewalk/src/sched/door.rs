@@ -1,4 +1,4 @@
-//! Who may take from a queue of a worker's, and by what means: its ring and its slot have one each.
+//! Who may take from a queue of a worker's, and by what means: its rings and its slot have one each.
 //!
 //! While the worker is alone, nobody else takes from it, and it may do so by plain stores. Otherwise everybody takes by exchanges.
 //!
@@ -73,13 +73,17 @@ impl Door {
 /// # Safety
 /// If `alone`, nobody is stealing from this worker: what thieves did happens before this call, and those that come later come after the door
 /// was opened. (Workers come and go under the census lock, and this is called under it, as is whoever comes for a worker that is held.)
-pub(crate) unsafe fn keep_company<T: Entry>(ring: &Producer<T>, slot: &lifo::Owner<T>, alone: bool) {
+pub(crate) unsafe fn keep_company<T: Entry, const N: usize>(
+    rings: [&Producer<T>; N],
+    slot: &lifo::Owner<T>,
+    alone: bool,
+) {
     if alone {
         // SAFETY: passed on to the caller.
-        unsafe { ring.unshare() };
+        rings.iter().for_each(|ring| unsafe { ring.unshare() });
         slot.door().close();
     } else {
-        ring.share();
+        rings.iter().for_each(|ring| ring.share());
         slot.door().open();
     }
 }

@@ -132,6 +132,24 @@ impl<T> Injector<T> {
         first
     }
 
+    /// Moves the `most` oldest entries to `ring`, in their order and as far as it has room, and says how many.
+    pub(crate) fn move_into(&self, most: usize, ring: &Producer<T>) -> usize
+    where
+        T: Entry,
+    {
+        let most = most.min(ring.room());
+        if most == 0 || self.is_empty() {
+            return 0;
+        }
+        let mut queue = self.queue.lock();
+        let before = queue.len;
+        ring.fill(&mut queue.take().into_iter()); // there may be a foremost one
+        queue.take_runs(most - 1, |run| ring.fill(&mut run.iter_mut().filter_map(Option::take)));
+        let moved = before - queue.len;
+        self.unlock(queue);
+        moved
+    }
+
     /// How many entries there are, about. Zero means that each push which happens before this call has found its taker:
     /// also for a load after a `SeqCst` fence and a push before an earlier such fence.
     #[inline]

@@ -16,7 +16,7 @@ use super::injector::Injector;
 use super::park::{NEVER, Seam, WorkerState};
 use super::recorder::Act;
 use super::slab::Depot;
-use super::station::{Station, Status};
+use super::station::{Station, Status, due_capacity};
 use super::watchdog::longest::Longest;
 use super::worker::crowd::Aside;
 use super::worker::turns::Turns;
@@ -117,7 +117,7 @@ impl Pool {
             runtime: runtime.clone(),
             injector: Injector::new(),
             placing: Lock::new(()),
-            spill: Lock::new(Vec::with_capacity(config.queue_capacity + 2)),
+            spill: Lock::new(Vec::with_capacity(config.queue_capacity + due_capacity(config.queue_capacity) + 2)),
             idle: Idle::new(),
             seam: Seam::new(driver),
             timers: Lease::new(this.clone(), config.clock.id()),

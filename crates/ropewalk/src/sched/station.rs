@@ -24,6 +24,8 @@ use std::sync::{Arc, OnceLock};
 pub(crate) struct Station {
     pub(crate) index: usize,
     pub(crate) stealer: Stealer<Runnable>,
+    /// Of what a look of the worker's found due.
+    pub(crate) due: Stealer<Runnable>,
     pub(crate) lifo: lifo::Thief<Runnable>,
     /// Pinned tasks woken from elsewhere.
     pub(crate) inbox: Injector<Runnable>,
@@ -49,9 +51,15 @@ pub(crate) struct Station {
     kit: Lock<Option<Kit>>,
 }
 
+/// How many tasks the ring of the due lane has room for: as many as the looks of a busy worker find, one window each.
+pub(super) fn due_capacity(queue_capacity: usize) -> usize {
+    (queue_capacity / 4).max(16)
+}
+
 /// The owner's ends of a station's queues, and its free slots: with the worker while there is one.
 pub(crate) struct Kit {
     pub(crate) ring: Producer<Runnable>,
+    pub(crate) due: Producer<Runnable>,
     pub(crate) lifo: lifo::Owner<Runnable>,
     pub(crate) cache: Cache,
     /// The owner's ends of those in the roster that no strand has.
@@ -61,10 +69,12 @@ pub(crate) struct Kit {
 impl Station {
     pub(crate) fn new(index: usize, queue_capacity: usize, timers: Lease) -> Self {
         let (ring, stealer) = ring::ring(queue_capacity);
+        let (due_ring, due) = ring::ring(due_capacity(queue_capacity));
         let (slot, thief) = lifo::slot();
         Self {
             index,
             stealer,
+            due,
             lifo: thief,
             inbox: Injector::new(),
             parker: Parker::new(),
@@ -78,7 +88,7 @@ impl Station {
             parked: AtomicUsize::new(0),
             post: Post::new(),
             roster: Roster::default(),
-            kit: Lock::new(Some(Kit { ring, lifo: slot, cache: Cache::new(), forks: Spare::new() })),
+            kit: Lock::new(Some(Kit { ring, due: due_ring, lifo: slot, cache: Cache::new(), forks: Spare::new() })),
         }
     }
 
@@ -98,8 +108,23 @@ impl Station {
     /// What is queued here is open to others, although the worker believes that it is alone, if a task holds it.
     pub(super) fn seize(&self) {
         if !self.stealer.door().is_open() {
-            self.hold.seize(&[self.stealer.door(), self.lifo.door()]);
+            self.hold.seize(&[self.stealer.door(), self.due.door(), self.lifo.door()]);
         }
+    }
+
+    /// Whether a thief that came now might find something in a ring.
+    pub(crate) fn has_loot(&self) -> bool {
+        self.stealer.has_loot() || self.due.has_loot()
+    }
+
+    /// How many tasks wait in the rings, about.
+    pub(crate) fn queued(&self) -> usize {
+        self.stealer.len() + self.due.len()
+    }
+
+    /// How many tasks were taken from the rings until now.
+    pub(super) fn taken(&self) -> u64 {
+        self.stealer.head_position().wrapping_add(self.due.head_position())
     }
 
     /// The calling thread is that of the worker.

@@ -70,6 +70,8 @@ pub(crate) struct Watchdog {
     /// It sleeps until it is called, or has not begun.
     asleep: AtomicBool,
     over: AtomicBool,
+    /// It looks once in each tick, and not less often (`ease.rs`).
+    prompt: AtomicBool,
     parker: ThreadParker,
 }
 
@@ -79,6 +81,7 @@ impl Watchdog {
         Arc::new(Self {
             asleep: AtomicBool::new(on),
             over: AtomicBool::new(false),
+            prompt: AtomicBool::new(false),
             parker: ThreadParker::new(),
         })
     }
@@ -108,6 +111,11 @@ impl Watchdog {
     pub(crate) fn hurry(&self) {
         self.asleep.store(false, Relaxed);
         self.parker.unpark();
+    }
+
+    /// Whether a worker that has called it, and makes no look in a tick, is called to one.
+    pub(crate) fn is_prompt(&self) -> bool {
+        self.prompt.load(Relaxed)
     }
 
     /// The runtime goes down: the thread ends.
@@ -172,6 +180,7 @@ fn watch(watchdog: &Watchdog, runtime: &Weak<Shared>) {
         let polls = stations().map(|station| station.counters.polls.get()).sum();
         calm.see(anybody_awake(), polls, now);
         ease.see(!calm.all_asleep, looks.iter().any(|look| look.has_long_poll()));
+        watchdog.prompt.store(!ease.is_at_ease(), Relaxed);
         let due =
             pools.iter().flat_map(|pool| looks.iter().find(|look| look.is_of(pool))?.is_due(pool, now)).min();
         let (is_quiet, no_stand_ins) = (calm.is_quiet(now), looks.iter().all(|look| !look.has_stand_ins()));

@@ -1,30 +1,33 @@
 //! A worker: the policy of the scheduler in [`Worker::find_next`], and what it does when there is nothing to do.
 //!
-//! Order of service, and so the bound on waiting, in polls of the worker that has the task (asserted in
-//! `tests/tasks/starvation.rs`). Let `L` = [`LIFO_STREAK`], `G` = `global_queue_interval`, `C` = the ring's capacity, and
-//! `R(p) = t + ⌈t / (G − 1)⌉` with `t = (p + 1)·(L + 1)`: one turn in `L + 1` is not the LIFO slot's, and of `G` polls at
-//! most one goes to the outside.
+//! What is runnable waits in one of three places: the LIFO slot, the *ready lane* (spawned or woken by what runs here, or yielded) and the
+//! *due lane* (found by a look: timers, sockets, inbox, injection queue). The two lanes share the time as `agenda.rs` says.
+//!
+//! Order of service, and so the bound on waiting. In polls of the worker that has the task (asserted in `tests/tasks/starvation.rs`): let
+//! `L` = [`LIFO_STREAK`], `G` = `global_queue_interval`, `C` = the ready ring's capacity, and `R(p) = t + ⌈t / (G − 1)⌉` with
+//! `t = (p + 1)·(L + 1)`: one turn in `L + 1` is not the LIFO slot's, and while a look finds one task only, of `G` polls at most one is
+//! due. If looks find more, the ready lane has half of the polls: `2·t + 2·G`. In time (asserted with a fake clock in `agenda/tests.rs`):
+//! let `P` be the longest poll, and `W` = [`OFTEN`](agenda) + `P`, the time from look to look once the window fits the polls (AG2).
 //!
 //! (A worker that was woken runs what it was woken for before it looks at anything else: two polls more, at most.)
 //!
-//! * A task with `p` tasks before it in ring and local queue runs at the latest in poll `R(p)` from now; nothing comes
-//!   before it later. But in that time it may go to the end of the injection queue, once: when the ring overflows and half
-//!   of it is before the task, or when more waits outside than half a ring can take, and the task came since the last look.
-//! * A task with `q` tasks before it in the injection queue is taken within `(q + 1)·G` polls of any one active worker. It
-//!   runs at once, or has less than `C/2` tasks of the ring before it, and what is in the local queue; and it stays there.
-//! * A pinned task woken elsewhere joins the local queue within `G` polls, behind everything. If its worker sleeps, and workers take turns
-//!   (`worker/turns.rs`), that one is called within `G` polls of the worker that woke the task.
-//! * A task whose timer is due when its worker looks, every `G` polls, and after every [`BUDGETS`](super::budget::BUDGETS)
-//!   polls that used up their budget, has less than `C` tasks before it and stays there: no flood from outside overtakes it.
-//!   If the ring is full, a few are woken in each look, and the others wait in the wheel.
-//! * A task whose socket is ready is woken within `G` polls of any one worker of the main pool, if nobody sleeps in the driver
-//!   (then at once), and has the tasks of the ring before it; up to 256 are woken in one look.
-//! * A task in the LIFO slot runs at the latest in poll `2 + ⌈2 / (G − 1)⌉`: one turn of the ring may come first. But when
-//!   a task yields, or a newer one wants the slot, it becomes the last of the ring.
-//! * A task that yields, or has used up its budget, goes behind everything in slot, ring and local queue.
-//! * The oldest half that a suspended strand has forked, and nobody has taken, joins the local queue of its worker within `G` polls.
+//! * A ready task with `p` tasks before it in the lane runs at the latest in poll `R(p)` from now; nothing comes before it later, but what is
+//!   due. But in that time it may go to the end of the injection queue, once: when the ring overflows and half of it is before the task.
+//! * A task whose timer is due, whose socket is ready (if nobody sleeps in the driver: then at once), or that was woken or spawned outside, is
+//!   found within `G` polls, and within `W`. It has before it what was found earlier, `q` tasks, and runs after these at the latest when the
+//!   ready lane has had as many polls, and as much time, as they took. With room for fewer than are due, the others wait in the wheel, or
+//!   behind what is ready; up to 256 sockets are seen in one look.
+//! * Of the injection queue a look takes a fair share, as many as fit into a window, and at least one: a task with `q` tasks before it there
+//!   is taken within `(q + 1)·G` polls of any one active worker.
+//! * A pinned task woken elsewhere joins the due lane within `G` polls, and within `W`. If its worker sleeps, and workers take turns
+//!   (`worker/turns.rs`), that one is called within `G` polls, or `W`, of the worker that woke the task.
+//! * A task in the LIFO slot runs at the latest in poll `2 + ⌈2 / (G − 1)⌉`: one turn of the ring may come first. But when a task
+//!   yields, a newer one wants the slot, or a look finds something due, it becomes the last of the ring.
+//! * A task that yields, or has used up its budget, goes behind everything that is ready, in slot and lane.
+//! * The oldest half that a suspended strand has forked, and nobody has taken, joins the ready lane of its worker within `G` polls, and `W`.
 //! * A strand that is run by the one that joins it ([`Worker::run_at_once`]) belongs to that one's poll, and spends its budget.
 
+mod agenda;
 mod alarm;
 mod batch;
 mod cores;
@@ -32,6 +35,8 @@ pub(crate) mod crowd;
 mod follow;
 mod frame;
 mod halves;
+mod lane;
+mod look;
 mod pair;
 mod placement;
 mod queue;
@@ -42,23 +47,23 @@ mod sample;
 mod timers;
 pub(crate) mod turns;
 
+use agenda::Agenda;
 use batch::Batch;
 use cores::{Asked, Cores};
 use crowd::Crowd;
 pub(crate) use frame::Frame;
+use lane::Lane;
 use pair::Tempo;
 use record::Reel;
 use rest::Rest;
 use sample::Sampler;
 pub(crate) use sample::{Histograms, Samples};
-pub(crate) use timers::Timers;
 
 use super::fibre::Fibres;
 use super::idle::Searching;
 use super::lifo::{self, Sighting};
 use super::linger::Habit;
 use super::pool::Pool;
-use super::ring;
 use super::slab::Cache;
 use super::spin::SpinCredit;
 use super::station::{Kit, Station};
@@ -69,7 +74,6 @@ use crate::strand::StackCache;
 use ropewalk_core::task::{Header, Runnable, TaskId};
 use std::alloc::Layout;
 use std::cell::{Cell, RefCell, UnsafeCell};
-use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -90,15 +94,15 @@ pub(crate) struct Worker {
     pub(crate) pool: Arc<Pool>,
     pub(crate) station: Arc<Station>,
     watchdog: Arc<Watchdog>,
-    ring: ring::Producer<Runnable>,
+    /// What is runnable, and was made so by what runs here.
+    ready: Lane,
+    /// What a look found: see `agenda.rs`.
+    due: Lane,
     next: lifo::Owner<Runnable>,
     /// The task that ran last, wants to run again, and is all there is here: no reason to show it to thieves. It is put
     /// there at the end of a turn of the loop and taken at the beginning of the next.
     again: Cell<Option<Runnable>>,
-    /// Polls until the next look outside.
-    until_look: Cell<u32>,
-    /// The same, while a look at the timers comes in between; zero: none does.
-    put_off: Cell<u32>,
+    agenda: Agenda,
     streak: Cell<u32>,
     /// The state of the pool this worker acted on last.
     epoch: Cell<u32>,
@@ -128,10 +132,6 @@ pub(crate) struct Worker {
     hooked: bool,
     pub(super) habit: Habit,
     crowd: Crowd,
-    /// Runnable pinned tasks, each with the ring's tail when it came: the two queues are one FIFO by position.
-    local: UnsafeCell<VecDeque<(u64, Runnable)>>,
-    /// The ring's tail after the last delivery from outside: what is before it does not go out again.
-    stays: Cell<u64>,
     batch: Batch,
     /// Pinned tasks that are not over.
     pinned: Cell<usize>,
@@ -163,17 +163,16 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(crate) fn new(pool: Arc<Pool>, station: Arc<Station>, threaded: bool) -> Self {
-        let Kit { ring, lifo, cache, forks } = station.take_kit();
+        let Kit { ring, due, lifo, cache, forks } = station.take_kit();
+        station.counters.look_now();
         Self {
-            until_look: Cell::new(0),
-            put_off: Cell::new(0),
+            agenda: Agenda::new(pool.config.global_queue_interval),
             epoch: Cell::new(pool.epoch().wrapping_sub(1)),
-            stays: Cell::new(0),
             watchdog: pool.runtime.watchdog.clone(),
-            ring,
+            ready: Lane::new(ring),
+            due: Lane::new(due),
             next: lifo,
             again: Cell::new(None),
-            local: UnsafeCell::default(),
             cache: UnsafeCell::new(cache),
             forks: RefCell::new(forks),
             streak: Cell::new(0),
@@ -242,49 +241,14 @@ impl Worker {
         }
     }
 
-    /// Where the next task comes from: now and then from outside; else what was woken last; else the oldest of one's
-    /// own; else from outside; else from others.
+    /// Where the next task comes from: what was woken last; else what a look found due, in its turn; else the oldest of one's own;
+    /// else from outside; else from others. Now and then the worker sees what time it is, and looks around (`agenda.rs`).
     #[inline]
     fn find_next(&self) -> Option<Runnable> {
-        let left = self.until_look.get();
-        if left > 0 {
-            self.until_look.set(left - 1);
-        } else if let Some(task) = self.look() {
-            return Some(task);
+        match self.is_time_to_glance() {
+            false => self.own().or_else(|| self.elsewhere()),
+            true => self.glance_and_find(),
         }
-        self.own().or_else(|| self.elsewhere())
-    }
-
-    /// Now and then: what goes on outside. In between, only whom it is time for.
-    fn look(&self) -> Option<Runnable> {
-        let put_off = self.put_off.replace(0);
-        if put_off > 0 {
-            self.until_look.set(put_off - 1);
-            self.see_to_timers(Timers::Own);
-            return None;
-        }
-        self.until_look.set(self.pool.config.global_queue_interval - 1);
-        self.again.take().into_iter().for_each(|task| self.push_ring(task));
-        self.call_homes(); // they have waited long enough for their turn
-        self.look_around(false);
-        self.mind_samples();
-        self.queue_own_half();
-        let outside = self.fetch_outside();
-        if self.uncalled.get() && (outside.is_some() && self.has_own() || self.has_backlog()) {
-            self.something_waits();
-        }
-        outside
-    }
-
-    /// Nothing is left of one's own.
-    fn elsewhere(&self) -> Option<Runnable> {
-        self.pass_the_turn();
-        self.weigh_theft();
-        self.mind_crowd();
-        self.await_haul();
-        let found = self.fetch_outside().or_else(|| self.own_half()).or_else(|| self.search());
-        self.weigh_haul(found.is_some());
-        found
     }
 
     #[inline]
@@ -301,24 +265,28 @@ impl Worker {
             return Some(task);
         }
         self.streak.set(0);
-        self.oldest().or_else(|| self.next.take())
+        let oldest = match self.agenda.serves_due() {
+            true => self.due.oldest().or_else(|| self.end_due()),
+            false => self.ready.oldest(),
+        };
+        oldest.or_else(|| self.next.take()).or_else(|| self.turn_to_due())
     }
 
-    /// The oldest of ring and local queue together.
-    #[inline]
-    fn oldest(&self) -> Option<Runnable> {
-        let local_first = self.with_local(|local| local.front().map(|(position, _)| *position));
-        match local_first {
-            Some(position) if self.ring.head_position() >= position => self.pop_pinned(),
-            Some(_) => self.ring.pop().or_else(|| self.pop_pinned()),
-            None => self.ring.pop(),
-        }
+    /// Nothing is left of one's own.
+    fn elsewhere(&self) -> Option<Runnable> {
+        self.pass_the_turn();
+        self.weigh_theft();
+        self.mind_crowd();
+        self.await_haul();
+        let found = self.fetch_outside().or_else(|| self.own_half()).or_else(|| self.search());
+        self.weigh_haul(found.is_some());
+        found
     }
 
-    /// Pinned tasks woken elsewhere join the local queue; a fair share of the injection queue joins the ring.
+    /// Pinned tasks woken elsewhere and a fair share of the injection queue are one's own from now on: there is nothing else.
     fn fetch_outside(&self) -> Option<Runnable> {
         while let Some(task) = self.station.inbox.pop() {
-            self.push_pinned(task);
+            self.ready.push_pinned(task);
         }
         if self.uncalled.get() && self.has_backlog() {
             self.something_waits();
@@ -331,7 +299,6 @@ impl Worker {
             return self.pop_pinned_if_first();
         }
         let task = if waiting == 1 { self.pool.injector.pop() } else { self.fetch_share(waiting) };
-        self.stays.set(self.ring.tail_position());
         if task.is_some() {
             self.station.counters.injected.bump();
         }
@@ -340,25 +307,24 @@ impl Worker {
 
     /// A fair share of what waits outside: the oldest to run, the others into the ring.
     fn fetch_share(&self, waiting: usize) -> Option<Runnable> {
-        let share = (waiting / self.pool.active().max(1) + 1).min(self.ring.capacity() / 2);
-        if share > self.room_to_half() + 1 {
-            self.make_room();
-        }
-        let task = self.pool.injector.pop_into(share.min(self.room_to_half() + 1), &self.ring);
+        // No more than half a ring, so that an overflow does not send it back.
+        let room = (self.ready.ring.capacity() / 2).saturating_sub(self.ready.ring.len());
+        let share = self.fair_share(waiting).min(room + 1);
+        let task = self.pool.injector.pop_into(share, &self.ready.ring);
         if share > 1 {
             self.notify_others(); // what moved to the ring may be stolen there
         }
         task
     }
 
-    /// What comes from outside is in the older half of the ring, so that an overflow does not send it back.
-    fn room_to_half(&self) -> usize {
-        (self.ring.capacity() / 2).saturating_sub(self.ring.len())
+    /// How many of those that wait outside this worker takes.
+    fn fair_share(&self, waiting: usize) -> usize {
+        waiting / self.pool.active().max(1) + 1
     }
 
     /// After the inbox was emptied with nothing else to do, its first task is next.
     fn pop_pinned_if_first(&self) -> Option<Runnable> {
-        if self.ring.is_empty() { self.pop_pinned() } else { None }
+        if self.ready.ring.is_empty() { self.pop_pinned() } else { None }
     }
 
     /// Looks for work at other workers, as one of a bounded number of searchers.
@@ -384,7 +350,7 @@ impl Worker {
     /// Whether a search might find something. A look costs less than the search: what it reads is not written while nobody
     /// has anything.
     fn may_rob(&self) -> bool {
-        let has_any = |(peer, _): &(Arc<Station>, Sighting)| peer.stealer.has_loot() || peer.lifo.has_loot();
+        let has_any = |(peer, _): &(Arc<Station>, Sighting)| peer.has_loot() || peer.lifo.has_loot();
         let peers = self.peers.borrow();
         let all_sleep = self.pool.idle.counters().sleeping() >= peers.len(); // who sleeps has nothing
         !self.pool.injector.is_empty() || !all_sleep && peers.iter().any(has_any) || self.any_half()
@@ -396,13 +362,7 @@ impl Worker {
         let (count, start) = (peers.len(), self.next_random() as usize % peers.len());
         for at in 0..count {
             let (victim, sighting) = &mut peers[(start + at) % count];
-            if let Some(task) = victim.stealer.steal_into(&self.ring) {
-                self.station.counters.steals.bump();
-                self.note_theft(victim);
-                self.note_steal(&task, victim.index, self.ring.len() + 1);
-                if !self.ring.is_empty() {
-                    self.something_waits();
-                }
+            if let Some(task) = self.rob(victim) {
                 return Some(task);
             }
             if !lifo_too {
@@ -415,6 +375,20 @@ impl Worker {
             }
         }
         None
+    }
+
+    /// Takes half of a lane of `victim`: what is due there goes first, and is due here.
+    fn rob(&self, victim: &Arc<Station>) -> Option<Runnable> {
+        let due = victim.due.steal_into(&self.due.ring);
+        let task = due.or_else(|| victim.stealer.steal_into(&self.ready.ring))?;
+        self.station.counters.steals.bump();
+        self.note_theft(victim);
+        let stolen = self.free_tasks();
+        self.note_steal(&task, victim.index, stolen + 1);
+        if stolen > 0 {
+            self.something_waits();
+        }
+        Some(task)
     }
 
     /// A spawn on this worker is counted, or refused because the pool closes.
@@ -450,7 +424,7 @@ impl Worker {
         let room = most.next_power_of_two();
         self.room_for_pinned.set(room);
         self.station.inbox.reserve_in_all(room);
-        self.with_local(|local| local.reserve(room.saturating_sub(local.len())));
+        [&self.ready, &self.due].iter().for_each(|lane| lane.reserve_pinned(room));
     }
 
     /// Whether something here belongs to this thread: local tasks or parked stacks.

@@ -38,7 +38,7 @@ impl Owner {
     fn meet_peers(&self) {
         let census = self.census.lock();
         // SAFETY: as in `Worker::meet_peers`: thieves are counted under this lock.
-        unsafe { keep_company(&self.ring, &self.next, *census == 0) };
+        unsafe { keep_company([&self.ring], &self.next, *census == 0) };
     }
 
     fn push(&self, number: usize) {

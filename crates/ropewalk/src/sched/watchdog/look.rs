@@ -30,6 +30,8 @@ const MANY: u32 = 8;
 pub(super) struct Look {
     pool: *const Pool,
     workers: Vec<Seen>,
+    /// How often each worker has looked around.
+    looks: Vec<u64>,
     /// The thread of each worker whose slices were shortened.
     threads: Vec<Option<u32>>,
     stand_ins: usize,
@@ -94,6 +96,7 @@ impl Look {
         Self {
             pool: Arc::as_ptr(pool),
             workers: Vec::new(),
+            looks: Vec::new(),
             threads: Vec::new(),
             stand_ins: 0,
             looked: None,
@@ -149,6 +152,7 @@ impl Look {
         let before = self.looked.replace(now).map_or(now, |before| now - tick.min(now - before));
         let (mut held_up, mut occupied) = (Vec::new(), 0);
         self.has_long_poll = false;
+        self.mind_looks(pool);
         for station in pool.stations() {
             let Some(held) = self.held(station, before, now) else { continue };
             if !threshold.is_zero() && held >= threshold {
@@ -192,6 +196,17 @@ impl Look {
             pool.notify(); // somebody takes what waits in slots, which nobody was woken for
         }
         held_up.iter().for_each(|(station, held)| self.tell(pool, station, *held, now)); // help comes first
+    }
+
+    /// A worker that was awake, and has not looked around since the last tick, does before its next poll: polls are long.
+    fn mind_looks(&mut self, pool: &Pool) {
+        self.looks.resize(pool.stations().count().max(self.looks.len()), 0);
+        for (station, seen) in pool.stations().zip(&mut self.looks) {
+            let looks = station.counters.looks.get();
+            if std::mem::replace(seen, looks) == looks && is_busy(station) {
+                station.counters.look_now();
+            }
+        }
     }
 
     /// Reports a stall; and who is delayed by it, as soon as there is somebody, once.
@@ -252,7 +267,7 @@ impl Look {
     fn rescue(&mut self, pool: &Pool, station: &Station) {
         let seen = &mut self.workers[station.index];
         if !std::mem::replace(&mut seen.is_rescued, true) {
-            seen.shared = station.stealer.len() + usize::from(!station.lifo.is_empty());
+            seen.shared = station.queued() + usize::from(!station.lifo.is_empty());
             pool.rescues.add_shared(1);
         }
     }
@@ -295,7 +310,7 @@ impl Look {
             let usual = (seen.since.is_some() && begun >= MANY).then(|| (now - before) / begun);
             *seen = Seen { polls, usual, since, ..Seen::NOTHING };
         }
-        let next = (station.stealer.head_position(), station.lifo.address());
+        let next = (station.taken(), station.lifo.address());
         if std::mem::replace(&mut seen.next, next) != next || seen.next_since.is_none() {
             seen.next_since = Some(before);
         }
@@ -326,7 +341,7 @@ impl Look {
         let pins = *seen.pins.get_or_insert_with(|| {
             station.pinned.load(Relaxed) > 0 && !TaskInfo::held_up_at(pool, station).is_empty()
         });
-        let is_any = !station.stealer.is_empty() || !station.lifo.is_empty();
+        let is_any = station.queued() > 0 || !station.lifo.is_empty();
         let patience = match station.hold.asks_for_rescue(seen.polls) {
             true => Duration::ZERO,
             false => pool.config.rescue_threshold,

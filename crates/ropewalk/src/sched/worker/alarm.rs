@@ -35,9 +35,7 @@ impl Worker {
         let again = self.again.take();
         let kept = usize::from(again.is_some());
         self.again.set(again);
-        let queued =
-            self.ring.len() + usize::from(!self.next.is_empty()) + self.with_local(|local| local.len());
-        queued + kept > usize::from(self.frame.current.get().is_none())
+        self.queued() + kept > usize::from(self.frame.current.get().is_none())
     }
 
     /// Something waits here for its turn; during a batch that is found out at its end.

@@ -17,7 +17,7 @@ use std::cell::{Cell, RefCell};
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     open: Cell<bool>,
-    /// It is open, and who is woken goes to the ring: nobody wants to hear of it.
+    /// It is open, and what is woken goes to the ring of the due lane: nothing else is to be done about it.
     plain: Cell<bool>,
     /// How many went to the ring.
     shared: Cell<usize>,
@@ -44,22 +44,21 @@ impl Batch {
         self.open.get()
     }
 
-    /// It is, and all that is to be done about one that may run anywhere is to put it into the ring.
+    /// It is, and all that is to be done about a task that may run anywhere is to put it into the due lane.
     #[inline(always)]
     pub(super) fn is_plain(&self) -> bool {
         self.plain.get()
     }
 
-    /// One goes to the ring. True: others will be told of it.
+    /// One goes to a ring, and others will be told of it.
     #[inline]
-    pub(super) fn counts(&self) -> bool {
+    pub(super) fn counts(&self) {
         self.shared.set(self.shared.get() + 1);
-        self.open.get()
     }
 }
 
 impl Worker {
-    /// Whom `wake` wakes (it says how many) goes to the ring in order, and stays there, or is sent home.
+    /// Whom `wake` wakes (it says how many) goes to the due lane in order, or is sent home.
     pub(super) fn in_one_batch(&self, wake: impl FnOnce() -> usize) -> usize {
         let batch = &self.batch;
         batch.open.set(true);
@@ -67,7 +66,6 @@ impl Worker {
         self.slot_open.set(false);
         batch.shared.set(0);
         let woken = wake();
-        self.stays.set(self.ring.tail_position());
         batch.open.set(false);
         batch.plain.set(false);
         self.mind_slot();
@@ -78,7 +76,7 @@ impl Worker {
             batch.relayed.set((!has_own).then(|| self.station.counters.polls.get()));
         }
         // The first is for this worker itself, if nothing that is pinned here comes before it.
-        let own = usize::from(self.with_local(|local| local.is_empty()));
+        let own = usize::from(!self.has_runnable_pinned());
         if batch.shared.get() > own {
             self.notify_others();
         }
@@ -173,7 +171,7 @@ mod tests {
         let sleeping = inner.idle.sleep(usize::from(SLEEPER), None, || false).unwrap();
         station(2).parker.was_unparked(); // resizing had told it
         let (relayed, relayed_long_ago) = context::as_worker(&worker, || {
-            worker.look_around(false); // it knows that it is not alone
+            worker.look_around(false, None); // it knows that it is not alone
             worker.in_one_batch(|| (0..3).map(|_| wake(&worker, inner.injector.pop().unwrap())).count());
             then(&worker);
             let relayed = worker.has_relayed();
@@ -188,7 +186,7 @@ mod tests {
         }
         context::as_worker(&worker, || {
             worker.hand_over();
-            worker.with_local(|local| local.drain(..).for_each(|(_, task)| inner.inject(task)));
+            std::iter::from_fn(|| worker.pop_pinned()).for_each(|task| inner.inject(task));
         });
         worker.retire();
         drop(release);

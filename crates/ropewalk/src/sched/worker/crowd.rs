@@ -261,7 +261,7 @@ impl Worker {
         let due = self.pool.has_deadline_within(at_most);
         if bound
             || due
-            || self.with_local(|local| !local.is_empty())
+            || self.has_runnable_pinned()
             || !self.pool.aside.leave(self.index(), self.pool.active())
         {
             return;
@@ -281,13 +281,13 @@ impl Worker {
         crowd.last.set(Some(Absence { took: at_most, rate: back.rate_since(left), back }));
         crowd.on_trial.set(true);
         crowd.since.set(None);
-        self.until_look.set(0);
+        self.look_next();
     }
 
     /// A task was queued in the ring: is there work to share with those who stand aside?
     #[inline]
     pub(super) fn mind_backlog(&self) {
-        if self.pool.aside.any_on_call() && self.ring.len() >= BACKLOG {
+        if self.pool.aside.any_on_call() && self.free_tasks() >= BACKLOG {
             self.call_back();
         }
     }

@@ -5,24 +5,26 @@ use super::super::door::keep_company;
 use super::super::lifo::Sighting;
 use super::super::pool::Phase;
 use super::super::station::{Kit, Status};
-use super::Worker;
 use super::timers::Timers;
+use super::Worker;
 use ropewalk_core::prim::fence;
 use std::sync::atomic::Ordering;
 
 impl Worker {
-    /// What a worker does now and then, and before it rests: polls the driver and follows the pool's changes.
-    pub(super) fn look_around(&self, resting: bool) {
+    /// What a worker does now and then, and before it rests: polls the driver and follows the pool's changes. `now`: the time, if it is
+    /// known.
+    pub(super) fn look_around(&self, resting: bool, now: Option<u64>) {
         // One that is about to sleep in the driver finds there what it would find now; and what one that comes out of it has found there
         // is to be delivered before anybody looks again, or was just now.
         let seam = &self.pool.seam;
         let is_seen_to = self.driver_seen.take() || resting && self.sleeps_here() || seam.has_events();
         let polled = if is_seen_to { seam.is_free() } else { seam.poll() };
-        self.see_to_timers(match (polled, resting) {
+        let whose = match (polled, resting) {
             (false, _) => Timers::Own,
             (true, false) => Timers::Overdue,
             (true, true) => Timers::All,
-        });
+        };
+        self.see_to_timers(whose, now);
         let epoch = self.pool.epoch();
         if epoch != self.epoch.get() {
             self.epoch.set(epoch);
@@ -64,10 +66,10 @@ impl Worker {
         self.batch.reserve(self.pool.stations().count());
         let alone = others.is_empty() && (!self.pool.may_be_rescued() || barrier::is_to_be_had());
         // SAFETY: thieves are workers of this pool, and under the census lock (P1) there is no other; and who comes for a stuck worker asks first (`seize`).
-        unsafe { keep_company(&self.ring, &self.next, alone) };
+        unsafe { keep_company([&self.ready.ring, &self.due.ring], &self.next, alone) };
         *self.peers.borrow_mut() = others.into_iter().map(|other| (other, Sighting::default())).collect();
         drop(_census);
-        if grew && !self.ring.is_empty() {
+        if grew && self.free_tasks() > 0 {
             self.pool.notify();
         }
     }
@@ -78,7 +80,8 @@ impl Worker {
             self.end_search(searching);
         }
         let mut tasks = self.pool.spill.lock(); // it has room for all of them
-        let own = || std::iter::from_fn(|| self.ring.pop()).chain(self.next.take()).chain(self.again.take());
+        let free = || self.due.ring.pop().or_else(|| self.ready.ring.pop());
+        let own = || std::iter::from_fn(free).chain(self.next.take()).chain(self.again.take());
         self.unheld(|| tasks.extend(own()));
         self.pool.inject_spilt(tasks);
     }
@@ -90,7 +93,7 @@ impl Worker {
             return false;
         }
         let served = self.pinned.get() == 0 && self.station.parked.load(Ordering::Relaxed) == 0;
-        served && self.with_local(|local| local.is_empty()) && self.station.inbox.is_empty()
+        served && !self.has_runnable_pinned() && self.station.inbox.is_empty()
     }
 
     /// Gives back what the worker holds. Pinned work, if any, stays behind and is never touched again.
@@ -98,10 +101,11 @@ impl Worker {
         if let Some(searching) = self.searching.take() {
             self.end_search(searching);
         }
-        let Worker { station, ring, next, cache, forks, pool, .. } = self;
+        let Worker { station, ready, due, next, cache, forks, pool, .. } = self;
         let mut cache = cache.into_inner();
         cache.return_all(&pool.depot);
-        station.return_kit(Kit { ring, lifo: next, cache, forks: forks.into_inner() });
+        let (ring, due) = (ready.ring, due.ring);
+        station.return_kit(Kit { ring, due, lifo: next, cache, forks: forks.into_inner() });
     }
 
     pub(crate) fn note_parked(&self, by: isize) {

@@ -3,7 +3,6 @@
 use super::Worker;
 use super::run::Kind;
 use ropewalk_core::task::{Header, Runnable};
-use std::collections::VecDeque;
 use std::task::Waker;
 
 impl Worker {
@@ -41,7 +40,7 @@ impl Worker {
             return self.push_with_care::<NEW>(task);
         }
         self.batch.counts();
-        self.push_ring(task);
+        self.push_due(task);
     }
 
     #[inline(never)]
@@ -51,16 +50,16 @@ impl Worker {
             return self.pool.queue_outside(task);
         }
         self.stamp_woken(&task);
-        if !self.batch.is_open() {
-            self.call_watchdog();
+        if self.batch.is_open() {
+            self.batch.counts();
+            return self.push_due(task);
         }
+        self.call_watchdog();
         if self.is_slot_free() {
             return self.fill_slot(task); // that was all
         }
         self.push_ring(task);
-        if !self.batch.counts() {
-            self.notify_others();
-        }
+        self.notify_others();
     }
 
     /// A pinned task of this worker was woken.
@@ -123,18 +122,27 @@ impl Worker {
     #[inline]
     pub(super) fn is_otherwise_empty(&self) -> bool {
         self.threaded
-            && self.ring.is_empty()
-            && self.with_local(|local| local.is_empty())
+            && self.ready.is_empty()
+            && self.due.is_empty()
             && !self.leave.get()
             && !self.retiring.get()
     }
 
     #[inline]
     pub(super) fn push_ring(&self, task: Runnable) {
-        if let Err(task) = self.ring.push(task) {
+        if let Err(task) = self.ready.ring.push(task) {
             self.overflow(task);
         }
         self.mind_backlog();
+    }
+
+    /// A look found it. With more of them than there is room for, the last are not before others.
+    #[inline]
+    pub(super) fn push_due(&self, task: Runnable) {
+        match self.due.ring.push(task) {
+            Ok(()) => self.mind_backlog(),
+            Err(task) => self.push_ring(task),
+        }
     }
 
     /// The ring is full: its newer half and `task` go to the injection queue, where others find them too. The older half
@@ -142,48 +150,39 @@ impl Worker {
     #[cold]
     fn overflow(&self, task: Runnable) {
         self.station.counters.overflows.bump();
-        self.move_out(self.ring.capacity() / 2, Some(task));
-    }
-
-    /// More waits outside than there is room for: what was queued here since the last look goes behind it.
-    #[cold]
-    pub(super) fn make_room(&self) {
-        let stay = self.stays.get().saturating_sub(self.ring.head_position()) as usize;
-        if stay < self.ring.len() {
-            self.move_out(stay, None);
-        }
-    }
-
-    /// The ring keeps its `keep` oldest tasks; the others and `task` go to the injection queue.
-    fn move_out(&self, keep: usize, task: Option<Runnable>) {
-        let mut tasks = self.pool.spill.lock();
-        let head = self.ring.head_position();
-        self.unheld(|| while self.ring.take_half(&mut tasks) > 0 {});
-        let (kept, tail) = (keep.min(tasks.len()), self.ring.tail_position());
-        self.ring.fill(&mut tasks.drain(..kept));
-        // Who came behind so many in the ring stays behind as many, at most: nobody gets more before it.
-        let moved = |position: u64| tail + position.saturating_sub(head).min(kept as u64);
-        self.stays.set(moved(self.stays.get()));
-        self.with_local(|local| local.iter_mut().for_each(|(position, _)| *position = moved(*position)));
-        tasks.extend(task);
+        let (ring, mut tasks) = (&self.ready.ring, self.pool.spill.lock());
+        let head = ring.head_position();
+        self.unheld(|| while ring.take_half(&mut tasks) > 0 {});
+        let (kept, tail) = ((ring.capacity() / 2).min(tasks.len()), ring.tail_position());
+        ring.fill(&mut tasks.drain(..kept));
+        // A pinned task that came behind so many in the ring stays behind as many, at most.
+        self.ready.follow_ring(|position| tail + position.saturating_sub(head).min(kept as u64));
+        tasks.push(task);
         self.pool.inject_spilt(tasks);
     }
 
-    /// A pinned task of this worker.
+    /// A pinned task of this worker: due if a look found it.
     pub(crate) fn push_pinned(&self, task: Runnable) {
-        let position = self.ring.tail_position();
-        self.with_local(|local| local.push_back((position, task)));
+        if self.batch.is_open() { self.due.push_pinned(task) } else { self.ready.push_pinned(task) }
     }
 
     pub(crate) fn pop_pinned(&self) -> Option<Runnable> {
-        self.with_local(|local| local.pop_front()).map(|(_, task)| task)
+        self.due.pop_pinned().or_else(|| self.ready.pop_pinned())
     }
 
-    /// `f` must not call back into the worker.
-    #[inline]
-    pub(super) fn with_local<R>(&self, f: impl FnOnce(&mut VecDeque<(u64, Runnable)>) -> R) -> R {
-        // SAFETY: only this thread has the worker, and no closure passed here reaches it again.
-        f(unsafe { &mut *self.local.get() })
+    /// Whether anything pinned waits here.
+    pub(super) fn has_runnable_pinned(&self) -> bool {
+        self.due.has_pinned() || self.ready.has_pinned()
+    }
+
+    /// How many tasks wait in the rings: thieves may make it less at any time.
+    pub(super) fn free_tasks(&self) -> usize {
+        self.due.ring.len() + self.ready.ring.len()
+    }
+
+    /// How many tasks wait here, but for the one that is kept for itself.
+    pub(super) fn queued(&self) -> usize {
+        self.due.len() + self.ready.len() + usize::from(!self.next.is_empty())
     }
 
     /// User code is about to hold the thread: what is queued here becomes everybody's.
@@ -192,7 +191,7 @@ impl Worker {
         if let Some(next) = self.unheld(|| self.next.take()) {
             self.push_ring(next);
         }
-        if !self.ring.is_empty() {
+        if self.free_tasks() > 0 {
             self.notify_others();
         }
     }
@@ -203,7 +202,7 @@ impl Worker {
         if !self.alone.get() {
             self.pool.notify();
         } else if self.epoch.get() != self.pool.epoch() {
-            self.look_around(false); // it may have company by now, to whom this should be open
+            self.look_around(false, None); // it may have company by now, to whom this should be open
         }
     }
 

@@ -192,10 +192,8 @@ impl Worker {
         if !self.reel.is_on() {
             return;
         }
-        let queued =
-            self.ring.len() + self.with_local(|local| local.len()) + usize::from(!self.next.is_empty());
         let short = |count: usize| count.try_into().unwrap_or(u32::MAX);
-        let (here, outside) = (short(queued), short(self.pool.injector.len()));
+        let (here, outside) = (short(self.queued()), short(self.pool.injector.len()));
         if self.reel.queues.replace((here, outside)) != (here, outside) {
             self.note(0, Act::Queues { here, outside });
         }

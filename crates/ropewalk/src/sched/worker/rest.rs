@@ -24,7 +24,7 @@ pub(super) enum Rest {
 impl Worker {
     /// Spins a little, then sleeps until there is a reason not to. A worker that may not sleep here leaves instead.
     pub(super) fn rest(&self) -> Rest {
-        self.look_around(true);
+        self.look_around(true, None);
         self.mind_samples_at_rest();
         let sleeps = self.sleeps_here();
         if self.has_own() || !sleeps && self.any_work() {
@@ -63,7 +63,7 @@ impl Worker {
         self.driver_seen.set(true);
         let task = self.own();
         if !self.has_own() {
-            self.until_look.set(1); // mostly that was all: then it looks when it rests
+            self.look_later(); // mostly that was all: then it looks when it rests
         }
         task
     }
@@ -108,18 +108,19 @@ impl Worker {
             });
             self.station.counters.wakes.bump();
         });
+        self.look_next();
     }
 
     /// The sleeper's half of the protocol in README.md.
     fn sleep_by(&self, sleep: impl FnOnce()) {
-        debug_assert!(self.ring.is_empty(), "others rely on it that who sleeps has nothing to steal");
+        debug_assert!(self.free_tasks() == 0, "others rely on it that who sleeps has nothing to steal");
         self.call_homes(); // who waits in the middle of a poll may owe calls
         let idle = &self.pool.idle;
         match idle.sleep(self.index(), self.searching.take(), || self.any_work()) {
             Err(woken) => self.searching.set(woken.searching()),
             Ok(sleeping) => {
                 sleep();
-                debug_assert!(self.ring.is_empty(), "nothing is pushed in one's sleep");
+                debug_assert!(self.free_tasks() == 0, "nothing is pushed in one's sleep");
                 self.searching.set(idle.leave_sleep(sleeping).searching());
                 self.get_up();
             }
@@ -166,7 +167,7 @@ impl Worker {
         });
         self.look_next(); // it may have been a deadline
         if !self.pool.injector.is_empty() {
-            self.until_look.set(1); // as in `called_for`, for those that return to somebody else's loop
+            self.look_later(); // as in `called_for`, for those that return to somebody else's loop
         }
         self.station.counters.wakes.bump();
     }
@@ -197,27 +198,27 @@ impl Worker {
     /// After a trip: was it worth it?
     pub(super) fn weigh_haul(&self, found: bool) {
         let in_a_row = self.small_hauls.get();
-        let small = self.ring.len() < HAUL / 4;
+        let small = self.free_tasks() < HAUL / 4;
         let more = (in_a_row + i32::from(small)).min(SMALL_HAULS);
         self.small_hauls.set(if found { more } else { in_a_row.min(0) });
     }
 
     /// How much there is elsewhere.
     fn to_be_had(&self) -> usize {
-        let most = self.peers.borrow().iter().map(|(peer, _)| peer.stealer.len()).max();
+        let most = self.peers.borrow().iter().map(|(peer, _)| peer.queued()).max();
         self.pool.injector.len() + most.unwrap_or(0)
     }
 
     /// Looking around may have queued something here.
     pub(crate) fn has_own(&self) -> bool {
-        !self.next.is_empty() || !self.ring.is_empty() || self.with_local(|local| !local.is_empty())
+        !self.next.is_empty() || !self.ready.is_empty() || !self.due.is_empty()
     }
 
     /// Whether there is anything this worker could take; see the protocol's step 3.
     pub(crate) fn any_work(&self) -> bool {
         self.any_outside()
             || !self.station.inbox.is_empty()
-            || self.peers.borrow().iter().any(|(peer, _)| peer.stealer.has_loot())
+            || self.peers.borrow().iter().any(|(peer, _)| peer.has_loot())
             || self.any_half()
     }
 

@@ -118,7 +118,7 @@ impl Worker {
     /// Takes something from this worker's queues in the middle of a poll (HO1).
     #[inline]
     pub(super) fn unheld<R>(&self, take: impl FnOnce() -> R) -> R {
-        if !self.next.door().is_alone() && !self.ring.door().is_alone() {
+        if !self.is_in_private() {
             return take(); // by exchanges: each door was seen open, and stays so
         }
         let hold = &self.station.hold;
@@ -130,7 +130,13 @@ impl Worker {
 
     /// Whether something may be taken from this worker's queues now (HO1).
     pub(super) fn may_take(&self) -> bool {
-        self.station.hold.current().is_null() || !self.next.door().is_alone() && !self.ring.door().is_alone()
+        self.station.hold.current().is_null() || !self.is_in_private()
+    }
+
+    /// Whether anything is taken from this worker's queues by plain stores.
+    #[inline]
+    fn is_in_private(&self) -> bool {
+        self.next.door().is_alone() || self.ready.ring.door().is_alone() || self.due.ring.door().is_alone()
     }
 
     /// What kind of task it is. A strand that starts stays here from now on, or goes where fewer are.
@@ -211,8 +217,8 @@ impl Worker {
         let others = self.peers.borrow().len();
         let more = match self.pool.idle.found_work(searching, others) {
             Owed::Nothing => false,
-            Owed::OutsideAndOwn => !self.ring.is_empty() || self.any_outside() || self.any_half(),
-            Owed::EveryQueue => !self.ring.is_empty() || self.any_work(),
+            Owed::OutsideAndOwn => self.free_tasks() > 0 || self.any_outside() || self.any_half(),
+            Owed::EveryQueue => self.free_tasks() > 0 || self.any_work(),
         };
         if more {
             self.pool.notify();

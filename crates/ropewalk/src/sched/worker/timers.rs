@@ -21,15 +21,15 @@ pub(crate) enum Timers {
 }
 
 impl Worker {
-    /// Wakes whom it is time for, as many as there is room for.
+    /// Wakes whom it is time for, as many as there is room for. `now`: the time, if it is known.
     #[inline]
-    pub(crate) fn see_to_timers(&self, whose: Timers) {
+    pub(crate) fn see_to_timers(&self, whose: Timers, now: Option<u64>) {
         let own = &*self.station.timers;
         let first = if whose == Timers::Own { own.next() } else { self.pool.first_deadline() };
         if first == NEVER {
             return;
         }
-        let now = self.pool.config.clock.nanos();
+        let now = now.unwrap_or_else(|| self.pool.config.clock.nanos());
         if first <= now {
             self.expire(own, now, whose);
         }
@@ -42,28 +42,9 @@ impl Worker {
         first != NEVER && first <= self.pool.config.clock.nanos()
     }
 
-    /// The next poll comes after a look at everything.
-    pub(super) fn look_next(&self) {
-        self.until_look.set(0);
-        self.put_off.set(0);
-    }
-
-    /// The next poll comes after a look at this worker's timers: polls were long lately. It costs the others nothing.
-    pub(crate) fn see_to_timers_next(&self) {
-        let left = self.until_look.get();
-        if left > 0 {
-            self.until_look.set(0);
-            self.put_off.set(left);
-        }
-    }
-
-    /// One's own first. The rest stays where it is, in order: for the next look, or for others who have more room. Who is
-    /// woken by the clock has waited long enough: it does not go behind a flood from outside, as what was queued here may.
+    /// One's own first. The rest stays where it is, in order: for the next look, or for others who have more room.
     fn expire(&self, own: &Shard, now: u64, whose: Timers) {
-        if self.pool.injector.len() > self.room_to_half() {
-            self.make_room();
-        }
-        let mut room = (self.ring.capacity() - self.ring.len()).max(AT_LEAST);
+        let mut room = self.due.ring.room().max(AT_LEAST);
         let expire = || self.in_one_batch(|| self.expire_all(own, now, whose, &mut room));
         let woken = self.note_wakes(|count, took| Act::Timers { count, took }, expire);
         self.station.counters.timers.add(woken as u64);
