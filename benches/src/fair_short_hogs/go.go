@@ -290,6 +290,9 @@ func main() {
 
 	lock.Lock()
 	defer lock.Unlock()
+	if len(late) == 0 {
+		late = append(late, time.Duration(warm+counted)*time.Millisecond) // nothing came in all this time
+	}
 	sort.Slice(late, func(i, j int) bool { return late[i] < late[j] })
 	at := func(share float64) float64 {
 		return float64(late[int(math.Round(float64(len(late)-1)*share))]) / 1e3

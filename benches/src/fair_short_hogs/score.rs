@@ -134,7 +134,10 @@ impl Clock {
     /// all is that of both), and how many cores the hogs had.
     pub fn stop(self) -> Sample {
         self.thread.join().expect("it ends");
-        let latencies = LATE.lock().expect("nobody panics").take().expect("it counted");
+        let mut latencies = LATE.lock().expect("nobody panics").take().expect("it counted");
+        if latencies.is_empty() {
+            latencies.note(self.span.warm + self.span.counted); // nothing came in all this time
+        }
         let mut sample = latencies.finish("us", 1e3);
         let first = FIRST.load(Relaxed) as f64 / 1e3;
         sample.cpu_ns_per_op = None; // the hogs'

@@ -60,6 +60,7 @@ const QUICK: &[&str] = &[
     "fork_fib25",
     "fork_nqueens",
     "fair_recv_loop",
+    "fair_short_hogs_2w_1ms",
     "hogs_spin_tasks",
 ];
 
