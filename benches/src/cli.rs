@@ -3,6 +3,7 @@
 mod options;
 
 use crate::c10k::Proof;
+use crate::fair_short_hogs::matrix::Matrix;
 use crate::meter::Speed;
 use crate::nearest;
 use crate::peers::Peer;
@@ -16,6 +17,7 @@ usage: bench run [--quick] [--only ROW,..] [--against PEER,..] [--rounds N] [--j
        bench one PROBLEM PEER [--quick]
        bench side PROBLEM PEER,.. [--quick]
        bench c10k [PEER] [--seconds N]
+       bench short-hogs [--help] [...]
        bench list
 
 run measures every problem on every peer, each in a process of its own, in interleaved rounds (5 unless told), and
@@ -28,6 +30,7 @@ one measures one pair in this process and prints one line of JSON. side does so 
 servers are loaded in turns. list (or run --list) names problems and peers.
 c10k holds 10,000 connections that send once a second, for 60 seconds unless told, to the server of PEER (ropewalk unless
 told), and fails if one is lost, if the server grows beyond 100 MB, or if the p99 of the latency is above 1 ms.
+short-hogs measures any part of the table of which the rows fair_short_hogs_* are some, a line for each combination and peer.
 serve PROBLEM PEER is the server that one, run and c10k start for themselves in the rows about sockets.
 
 Exit codes: 0 everything that was planned was measured; 1 something failed or was stopped; 2 the arguments make no sense.";
@@ -40,6 +43,7 @@ pub enum Command {
     Side(Side),
     Serve(&'static Problem, Peer),
     C10k(Proof),
+    ShortHogs(Matrix),
     List,
     Version,
     Help,
@@ -61,7 +65,7 @@ pub struct Side {
     pub speed: Speed,
 }
 
-const COMMANDS: [&str; 7] = ["run", "one", "side", "serve", "c10k", "list", "help"];
+const COMMANDS: [&str; 8] = ["run", "one", "side", "serve", "c10k", "short-hogs", "list", "help"];
 
 impl Command {
     pub fn parse(args: impl Iterator<Item = String>) -> Result<Self, String> {
@@ -72,6 +76,7 @@ impl Command {
             Some("side") => parse_side(args).map(Self::Side),
             Some("serve") => parse_one(args).map(|One { problem, peer, .. }| Self::Serve(problem, peer)),
             Some("c10k") => parse_c10k(args).map(Self::C10k),
+            Some("short-hogs") => Matrix::parse(args).map(Self::ShortHogs),
             Some("list") => Ok(Self::List),
             Some("--version" | "-V") => Ok(Self::Version),
             None | Some("help" | "--help" | "-h") => Ok(Self::Help),

@@ -27,8 +27,12 @@ fn source(problem: &Problem) -> &'static str {
 
 /// Builds the program of `problem`; Go's own cache makes this cheap when nothing changed.
 pub fn build(problem: &Problem) -> Result<PathBuf, String> {
+    build_in(source(problem))
+}
+
+/// Builds the program of this folder.
+pub fn build_in(source: &str) -> Result<PathBuf, String> {
     version()?;
-    let source = source(problem);
     let program = programs::folder("bench-go")?.join(source);
     let status = Command::new("go")
         .args(["build", "-buildvcs=false", "-o"])

@@ -35,6 +35,10 @@ impl Latencies {
         self.nanos.push(latency.as_nanos() as u64);
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.nanos.is_empty()
+    }
+
     /// The sample, in a unit of so many nanoseconds.
     pub fn finish(mut self, unit: &str, nanos: f64) -> Sample {
         let usage = Usage::now().since(self.before);

@@ -37,6 +37,7 @@ mod channel;
 mod event_hop;
 mod fair_burner;
 mod fair_recv_loop;
+mod fair_short_hogs;
 mod hogs;
 mod http_hello;
 mod idle_cpu;
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
         Ok(Command::Side(all)) => measure_side(&all),
         Ok(Command::Serve(problem, peer)) => ended(problems::io::serve(problem, peer)),
         Ok(Command::C10k(proof)) => ended(proof.run()),
+        Ok(Command::ShortHogs(matrix)) => matrix.run(),
         Ok(Command::List) => list(),
         Ok(Command::Version) => say(concat!("ropewalk-benches ", env!("CARGO_PKG_VERSION"))),
         Ok(Command::Help) => say(cli::USAGE),

@@ -6,14 +6,15 @@ pub mod io;
 mod strand;
 mod sync;
 
+use crate::fair_short_hogs::{Shape, Span};
 use crate::meter::{Meter, Sample, Speed};
 use crate::peers::Peer::{
     self, Go, Java, Limit, May, Rayon, Ropewalk, RopewalkCt, Smol, SmolStatic, TokioCt, TokioMt,
 };
 use crate::{
-    blocking_10k, blocking_round_trip, chained_spawn, idle_cpu, matmul, mem_base, mem_task, spawn_join_one,
-    spawn_many_inside, spawn_many_outside, steal, timer_churn, timer_lateness, wake_latency, yield_many,
-    yield_same,
+    blocking_10k, blocking_round_trip, chained_spawn, fair_short_hogs, idle_cpu, matmul, mem_base, mem_task,
+    spawn_join_one, spawn_many_inside, spawn_many_outside, steal, timer_churn, timer_lateness, wake_latency,
+    yield_many, yield_same,
 };
 use crate::{count, go, java};
 use std::time::Duration;
@@ -309,7 +310,18 @@ const KERNEL: &[Problem] = &[
 
 /// Every problem, in the order of the report.
 pub fn all() -> impl Iterator<Item = &'static Problem> {
-    KERNEL.iter().chain(sync::PROBLEMS).chain(io::PROBLEMS).chain(strand::PROBLEMS).chain(hogs::PROBLEMS)
+    KERNEL
+        .iter()
+        .chain(sync::PROBLEMS)
+        .chain(io::PROBLEMS)
+        .chain(strand::PROBLEMS)
+        .chain(hogs::PROBLEMS)
+        .chain(hogs::short::PROBLEMS)
+}
+
+/// The rows about hogs that give way often, and what each measures.
+pub fn short_hogs() -> impl Iterator<Item = (&'static Problem, Shape)> {
+    hogs::short::PROBLEMS.iter().zip(hogs::short::SHAPES.iter().copied())
 }
 
 /// The rows with work also say how long a unit of it takes alone.
@@ -334,6 +346,10 @@ impl Problem {
             return crate::side::measure_one(self, peer, speed);
         }
         match peer {
+            Go if self.dir == fair_short_hogs::DIR => {
+                let shape = hogs::short::shape(self);
+                fair_short_hogs::in_go(shape, Span::of(shape, speed))
+            }
             Go => go::measure(self, speed),
             Java => java::measure(self, speed),
             _ => (self.run)(peer, Meter { speed }).ok_or_else(|| "no source for this peer".into()),

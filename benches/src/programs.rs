@@ -16,11 +16,12 @@ pub fn folder(name: &str) -> Result<PathBuf, String> {
 }
 
 /// Runs `program` for `problem`.
-pub fn measure(mut program: Command, problem: &Problem, speed: Speed) -> Result<Sample, String> {
-    let output = program
-        .args([problem.name, &problem.workers.to_string(), speed.pick("full", "quick")])
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| error.to_string())?;
+pub fn measure(program: Command, problem: &Problem, speed: Speed) -> Result<Sample, String> {
+    ask(program, &[problem.name, &problem.workers.to_string(), speed.pick("full", "quick")])
+}
+
+/// Runs `program` with these arguments and reads its line.
+pub fn ask(mut program: Command, args: &[&str]) -> Result<Sample, String> {
+    let output = program.args(args).stderr(Stdio::inherit()).output().map_err(|error| error.to_string())?;
     serde_json::from_slice(&output.stdout).map_err(|error| format!("the program printed no sample: {error}"))
 }

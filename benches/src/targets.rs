@@ -454,7 +454,13 @@ const KERNEL: &[Row] = &[
 
 /// Every row, in the order of the report.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
-    KERNEL.iter().chain(sync::ROWS).chain(io::ROWS).chain(strand::ROWS).chain(hogs::ROWS)
+    KERNEL
+        .iter()
+        .chain(sync::ROWS)
+        .chain(io::ROWS)
+        .chain(strand::ROWS)
+        .chain(hogs::ROWS)
+        .chain(hogs::short::ROWS)
 }
 
 impl Row {

@@ -68,6 +68,11 @@ impl Tokio {
             tokio::runtime::Builder::new_current_thread().enable_time().build().expect("tokio starts");
         Self(Box::leak(Box::new(runtime)))
     }
+
+    /// One that was built elsewhere.
+    pub fn of(runtime: tokio::runtime::Runtime) -> Self {
+        Self(Box::leak(Box::new(runtime)))
+    }
 }
 
 impl Timed for Tokio {
@@ -97,6 +102,11 @@ pub struct Smol(&'static smol::Executor<'static>);
 impl Smol {
     pub fn new(workers: usize) -> Self {
         Self(peers::smol_io(workers))
+    }
+
+    /// What runs its tasks.
+    pub fn executor(self) -> &'static smol::Executor<'static> {
+        self.0
     }
 }
 

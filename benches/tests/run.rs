@@ -232,6 +232,25 @@ fn mistakes_are_refused_before_anything_is_measured() {
 }
 
 #[test]
+fn any_part_of_the_table_of_hogs_is_measured() {
+    let folder = Folder::new("hogs");
+    let some = ["--workers", "2,0", "--polls", "0.1", "--millis", "30", "--peers", "ropewalk,tokio"];
+    // What is due beside hogs that yield, and a timer beside hogs that give way in each way: ours, and tokio where it has it.
+    for (all, lines) in [("--due", 5 * 5 + 2), ("--ways", 6 * 5)] {
+        let output = run(folder.bench(&["short-hogs", all, "all"]).args(some));
+        let (printed, complaints) = (said(&output.stdout), said(&output.stderr));
+        let figures = printed.lines().filter(|line| line.contains("/2x0.1ms/"));
+        let (ours, others): (Vec<_>, Vec<_>) = figures.partition(|line| line.contains(" ropewalk"));
+        assert_eq!(ours.len() + others.len(), lines, "{printed}{complaints}");
+        assert!(ours.iter().all(|line| line.ends_with("  ok") || line.contains("  MISSED p")), "{printed}");
+        let late = |line: &&str| line.split_whitespace().nth(2).and_then(|p50| p50.parse::<f64>().ok());
+        assert!(ours.iter().chain(&others).all(|line| late(line).is_some()), "{printed}{complaints}");
+        let all_ok = ours.iter().all(|line| line.ends_with("  ok"));
+        assert_eq!(output.status.code(), Some(i32::from(!all_ok)), "{printed}");
+    }
+}
+
+#[test]
 fn a_terminal_gets_a_bar_that_leaves_nothing_behind() {
     let folder = Folder::new("bar");
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");

@@ -30,6 +30,7 @@ impl Unit {
             Self::Alone(problem, _) => match problem.dir {
                 "idle_cpu" => 20.0,
                 "timer_lateness" | "hogs" | "fair_burner" | "fair_recv_loop" => 6.0,
+                "fair_short_hogs" => 2.0,
                 _ => 1.0,
             },
         }

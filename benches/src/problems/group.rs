@@ -33,7 +33,7 @@ pub const GROUPS: &[Group] = &[
     Group { name: "Sockets", dirs: &["tcp_echo", "tcp_10k", "http_hello"] },
     Group { name: "Strands", dirs: &["strand_yield", "strand_spawn_join", "mem_strand"] },
     Group { name: "Forks", dirs: &["fork_fib", "forks"] },
-    Group { name: "Fairness", dirs: &["fair_recv_loop", "fair_burner", "hogs"] },
+    Group { name: "Fairness", dirs: &["fair_recv_loop", "fair_burner", "fair_short_hogs", "hogs"] },
 ];
 
 /// What `--quick` measures: something of each chapter.
@@ -60,6 +60,7 @@ const QUICK: &[&str] = &[
     "fork_fib25",
     "fork_nqueens",
     "fair_recv_loop",
+    "fair_short_hogs_2w_1ms",
     "hogs_spin_tasks",
 ];
 

@@ -1,5 +1,7 @@
 //! The problems about tasks that hold their worker.
 
+pub mod short;
+
 use super::Problem;
 use crate::fair_burner;
 use crate::hogs::{self, Hog, Tickers};

@@ -1,5 +1,7 @@
 //! The rows about tasks that hold their worker.
 
+pub mod short;
+
 use super::{PLAIN, Row, Source};
 use crate::peers::Peer::{Go, May, Smol, Std, TokioMt};
 
