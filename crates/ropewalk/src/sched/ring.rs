@@ -134,6 +134,15 @@ impl<T: Entry> Producer<T> {
         Ok(())
     }
 
+    /// The same, unless there are as many as `most` already.
+    #[inline]
+    pub(crate) fn push_below(&self, most: u64, entry: T) -> Result<(), T> {
+        if self.tail.get() - self.head_seen.get() >= most && self.len() as u64 >= most {
+            return Err(entry);
+        }
+        self.push(entry)
+    }
+
     /// Adds entries for as long as there is room and says how many. They become visible together.
     pub(crate) fn fill(&self, entries: &mut impl Iterator<Item = T>) -> usize {
         let room = self.room();

@@ -17,8 +17,8 @@
 //!   found within `G` polls, and within `W`. It has before it what was found earlier, `q` tasks, and runs after these at the latest when the
 //!   ready lane has had as many polls, and as much time, as they took. With room for fewer than are due, the others wait in the wheel, or
 //!   behind what is ready; up to 256 sockets are seen in one look.
-//! * Of the injection queue a look takes a fair share, as many as fit into a window, and at least one: a task with `q` tasks before it there
-//!   is taken within `(q + 1)·G` polls of any one active worker.
+//! * Of the injection queue a look takes a fair share, as many as fit into a window: a task with `q` tasks before it there, and `D` in the due lane,
+//!   runs, or is ready with less than `C/2` tasks before it, within `(q + D + 1)·G` polls of any one active worker.
 //! * A pinned task woken elsewhere joins the due lane within `G` polls, and within `W`. If its worker sleeps, and workers take turns
 //!   (`worker/turns.rs`), that one is called within `G` polls, or `W`, of the worker that woke the task.
 //! * A task in the LIFO slot runs at the latest in poll `2 + ⌈2 / (G − 1)⌉`: one turn of the ring may come first. But when a task
@@ -319,7 +319,7 @@ impl Worker {
 
     /// How many of those that wait outside this worker takes.
     fn fair_share(&self, waiting: usize) -> usize {
-        waiting / self.pool.active().max(1) + 1
+        (waiting / self.pool.active().max(1) + 1).min(waiting)
     }
 
     /// After the inbox was emptied with nothing else to do, its first task is next.

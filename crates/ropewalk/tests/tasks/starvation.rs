@@ -5,6 +5,7 @@
 
 #![allow(clippy::async_yields_async)] // a task that starts another and hands out its handle
 
+mod in_time;
 mod outside;
 mod rig;
 mod yields;
@@ -41,63 +42,68 @@ fn a_self_waking_pair_in_the_lifo_slot_beside_ring_tasks() {
     }
 }
 
-/// The bound is not only kept: it is reached.
+/// The bound is not only kept: it is reached, while nothing is due.
 #[test]
 fn the_last_of_the_ring_may_wait_exactly_as_long_as_the_formula_says() {
     for (interval, before) in [(2, 0), (5, 6), (5, 0), (61, 40)] {
         let bounds = Bounds::with_interval(interval);
-        let waited = |phase: u64, shift: u64| {
+        let waited = |phase: u64, shift: u64, inject: bool| {
             let mut rig = Rig::new(1, bounds.builder());
             let chain = Chain::default();
             drop(rig.runtime.spawn(chain.clone().run()));
-            for _ in 0..shift {
-                rig.keep_injecting();
-                rig.tick();
-            }
-            rig.tick_times(phase);
+            rig.tick_times(shift + phase);
             chain.extra.store(before + 1, Relaxed);
-            while rig.queued() == 0 {
+            while chain.spawned.lock().unwrap().is_empty() {
                 rig.tick();
             }
-            assert_eq!(rig.queued(), before + 1);
             let from = rig.ticks;
             let last = chain.spawned.lock().unwrap().pop().expect("spawned");
             while !last.is_finished() {
-                rig.keep_injecting();
+                if inject {
+                    rig.keep_injecting();
+                }
                 rig.tick();
             }
             rig.ticks - from
         };
         // Every position of the streak and of the next look, relative to each other.
         let phases = (0..4).flat_map(|phase| (0..=interval).map(move |shift| (phase, shift)));
-        let waited: Vec<u64> = phases.map(|(phase, shift)| waited(phase, shift)).collect();
-        assert_eq!(waited.iter().max(), Some(&bounds.queued(before)), "{bounds:?}: {waited:?}");
+        let longest = |inject| phases.clone().map(|(phase, shift)| waited(phase, shift, inject)).max().unwrap();
+        assert_eq!(longest(false), bounds.ready(before), "{bounds:?}, nothing is due");
+        assert!(longest(true) <= bounds.queued(before), "{bounds:?}, each look finds one");
     }
 }
 
-/// What is in the slot is put back by one look outside and one turn of the ring at most.
+/// What is in the slot is put back by one turn of the ring at most, unless a look finds something due.
 #[test]
 fn the_lifo_slot_itself_does_not_wait() {
     for interval in [2, 3, 62] {
         let bounds = Bounds::with_interval(interval);
-        let mut rig = Rig::new(1, bounds.builder());
-        let chain = Chain::default();
-        drop(rig.runtime.spawn(chain.clone().run()));
-        rig.tick_times(100);
-        let (mut since, mut worst) = (0, 0);
-        for tick in 0..3_000 {
-            if tick % 40 == 0 {
-                chain.extra.store(20, Relaxed);
+        for inject in [false, true] {
+            let mut rig = Rig::new(1, bounds.builder());
+            let chain = Chain::default();
+            drop(rig.runtime.spawn(chain.clone().run()));
+            rig.tick_times(100);
+            let (mut since, mut worst) = (0, 0);
+            for tick in 0..3_000 {
+                if tick % 100 == 0 {
+                    chain.extra.store(20, Relaxed);
+                }
+                if inject {
+                    rig.keep_injecting();
+                }
+                let links = chain.links.load(Relaxed);
+                rig.tick();
+                since += 1;
+                if chain.links.load(Relaxed) > links {
+                    worst = worst.max(std::mem::take(&mut since));
+                }
             }
-            rig.keep_injecting();
-            let links = chain.links.load(Relaxed);
-            rig.tick();
-            since += 1;
-            if chain.links.load(Relaxed) > links {
-                worst = worst.max(std::mem::take(&mut since));
+            match inject {
+                false => assert_eq!(worst, bounds.in_slot(), "{bounds:?}"),
+                true => assert!(worst <= bounds.queued(20), "{worst}, {bounds:?}: it was the last of the ring"),
             }
         }
-        assert_eq!(worst, bounds.in_slot(), "{bounds:?}");
     }
 }
 

@@ -56,6 +56,8 @@ pub(super) struct Agenda {
     looked: Cell<Mark>,
     /// How much longer the ready lane was served than the due one since both were even.
     credit: Cell<i64>,
+    /// How many tasks the last look has left outside that are this worker's share.
+    outside: Cell<usize>,
 }
 
 impl Agenda {
@@ -69,6 +71,7 @@ impl Agenda {
             begun: Cell::default(),
             looked: Cell::default(),
             credit: Cell::new(0),
+            outside: Cell::new(0),
         }
     }
 
@@ -163,9 +166,14 @@ impl Agenda {
         }
     }
 
-    /// The due lane is empty, and others wait. True: it may have more from outside.
-    pub(super) fn may_have_more(&self) -> bool {
-        self.credit.get() > 0
+    /// The last look has left so many outside, which are due, too.
+    pub(super) fn leave_outside(&self, count: usize) {
+        self.outside.set(count);
+    }
+
+    /// The due lane is empty, but it may have more of what the last look saw outside: so many.
+    pub(super) fn may_have_more(&self) -> Option<usize> {
+        Some(self.outside.get()).filter(|left| *left > 0 && self.credit.get() > 0)
     }
 
     /// Nothing is owed to either lane.

@@ -57,8 +57,7 @@ impl Worker {
                 agenda.calm_down();
             }
         }
-        let ready_waits = !self.ready.is_empty() || !self.next.is_empty();
-        match agenda.choose(!self.due.is_empty(), ready_waits, looks) {
+        match agenda.choose(!self.due.is_empty(), self.has_ready(), looks) {
             Turn::Due if !agenda.serves_due() => self.serve_due(),
             turn => agenda.serve(turn),
         }
@@ -73,32 +72,37 @@ impl Worker {
         self.look_around(false, now);
         self.mind_samples();
         self.queue_own_half();
-        self.fetch_due();
+        self.fetch_due(self.fair_share(self.pool.injector.len()));
         if self.uncalled.get() && self.has_backlog() {
             self.something_waits();
         }
     }
 
-    /// Pinned tasks woken elsewhere are due, and of the injection queue a fair share, as far as it fits into a window.
-    fn fetch_due(&self) {
+    /// Pinned tasks woken elsewhere are due, and a fair share of the injection queue: as much of it now as fits into a window. With nothing
+    /// ready there is nothing for them to overtake: then they are ready, and in order with what they lead to.
+    fn fetch_due(&self, share: usize) {
+        let is_ahead = self.has_ready();
+        let lane = if is_ahead { &self.due } else { &self.ready };
         while let Some(task) = self.station.inbox.pop() {
-            self.due.push_pinned(task);
+            lane.push_pinned(task);
         }
-        let waiting = self.pool.injector.len();
-        if waiting == 0 || self.retiring.get() {
-            return;
+        if share == 0 || self.retiring.get() {
+            return self.agenda.leave_outside(0);
         }
-        let most = self.fair_share(waiting).min(self.agenda.due_window()).min(self.due.ring.room());
-        let fetched = match most {
-            0 => self.pool.injector.pop().into_iter().map(|task| self.push_due(task)).count(),
-            _ => self.pool.injector.move_into(most, &self.due.ring),
-        };
+        let room = if is_ahead { self.agenda.due_window().min(lane.ring.room()) } else { lane.ring.capacity() / 2 };
+        let fetched = self.pool.injector.move_into(share.min(room), &lane.ring);
+        self.agenda.leave_outside(share - fetched);
         if fetched > 0 {
             self.station.counters.injected.bump();
         }
         if fetched > 1 {
             self.notify_others(); // what moved to the ring may be stolen there
         }
+    }
+
+    /// Whether anything is ready, in slot or lane.
+    fn has_ready(&self) -> bool {
+        !self.ready.is_empty() || !self.next.is_empty()
     }
 
     /// Its turn begins. What is in the slot was ready before, and does not come first.
@@ -127,7 +131,7 @@ impl Worker {
         Some(task)
     }
 
-    /// The due lane is empty: its window is over, unless more waits outside and it is still its turn.
+    /// The due lane is empty: its window is over, unless the last look left something outside and it is still its turn.
     #[cold]
     pub(super) fn end_due(&self) -> Option<Runnable> {
         if self.ready.is_empty() {
@@ -135,8 +139,8 @@ impl Worker {
         }
         let (agenda, now) = (&self.agenda, self.mark());
         agenda.close(now);
-        if agenda.may_have_more() {
-            self.fetch_due();
+        if let Some(left) = agenda.may_have_more() {
+            self.fetch_due(left);
             if let Some(task) = self.due.oldest() {
                 return Some(task);
             }

@@ -139,7 +139,7 @@ impl Worker {
     /// A look found it. With more of them than there is room for, the last are not before others.
     #[inline]
     pub(super) fn push_due(&self, task: Runnable) {
-        match self.due.ring.push(task) {
+        match self.due.ring.push_below(self.due_at_once(), task) {
             Ok(()) => self.mind_backlog(),
             Err(task) => self.push_ring(task),
         }
@@ -159,6 +159,12 @@ impl Worker {
         self.ready.follow_ring(|position| tail + position.saturating_sub(head).min(kept as u64));
         tasks.push(task);
         self.pool.inject_spilt(tasks);
+    }
+
+    /// So many free tasks may be due by their timers and sockets: for what comes from outside there is always room.
+    #[inline]
+    pub(super) fn due_at_once(&self) -> u64 {
+        self.due.ring.capacity() as u64 * 3 / 4
     }
 
     /// A pinned task of this worker: due if a look found it.

@@ -8,8 +8,6 @@ use crate::sched::recorder::Act;
 /// How long, in nanoseconds of the system's clock, a worker with tasks of its own leaves the timers of others who are awake
 /// to them: they have them in their caches. After that they are stuck.
 const PATIENCE: u64 = 500_000;
-/// How many are woken in one look even if the ring is full.
-const AT_LEAST: usize = 8;
 
 /// Whose timers to see to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +42,7 @@ impl Worker {
 
     /// One's own first. The rest stays where it is, in order: for the next look, or for others who have more room.
     fn expire(&self, own: &Shard, now: u64, whose: Timers) {
-        let mut room = self.due.ring.room().max(AT_LEAST);
+        let mut room = (self.due_at_once() as usize).saturating_sub(self.due.ring.len());
         let expire = || self.in_one_batch(|| self.expire_all(own, now, whose, &mut room));
         let woken = self.note_wakes(|count, took| Act::Timers { count, took }, expire);
         self.station.counters.timers.add(woken as u64);

@@ -1,6 +1,6 @@
 //! A runtime driven one poll at a time, the formulas, and tasks that behave badly.
 
-use ropewalk::{Builder, Runtime, TaskHandle, WorkerMetrics, spawn, yield_now};
+use ropewalk::{Builder, ManualClock, Runtime, TaskHandle, WorkerMetrics, spawn, yield_now};
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -27,33 +27,46 @@ impl Bounds {
         Self { interval, ..Self::DEFAULT }
     }
 
+    /// With a clock that stands still: only polls count.
     pub fn builder(self) -> Builder {
-        Runtime::builder().global_queue_interval(self.interval as u32).queue_capacity(self.capacity as usize)
+        let builder = Runtime::builder().clock(ManualClock::new());
+        builder.global_queue_interval(self.interval as u32).queue_capacity(self.capacity as usize)
     }
 
-    /// So many own turns, with the looks outside that come between them.
-    fn turns(self, turns: u64) -> u64 {
+    /// With `before` tasks before it in the ready lane, while nothing is due: `t(p)`.
+    pub fn ready(self, before: u64) -> u64 {
+        (before + 1) * (STREAK + 1)
+    }
+
+    /// The same, if each look finds one task at most: `R(p)`.
+    pub fn queued(self, before: u64) -> u64 {
+        let turns = self.ready(before);
         turns + turns.div_ceil(self.interval - 1)
     }
 
-    /// With `before` tasks before it in ring and local queue: `R(p)`.
-    pub fn queued(self, before: u64) -> u64 {
-        self.turns((before + 1) * (STREAK + 1))
+    /// The same, whatever looks find: the lanes have as many polls each.
+    pub fn shared(self, before: u64) -> u64 {
+        2 * self.ready(before) + 2 * self.interval
     }
 
-    /// In the LIFO slot, as long as nobody puts it out.
+    /// In the LIFO slot, as long as nothing puts it out.
     pub fn in_slot(self) -> u64 {
-        self.turns(2)
+        2
     }
 
-    /// With `before` tasks before it in the injection queue, and nothing pinned to the worker.
+    /// How many the due lane holds: `D`.
+    pub fn due(self) -> u64 {
+        (self.capacity / 4).max(16)
+    }
+
+    /// With `before` tasks before it in the injection queue, those that were due before, and nothing pinned to the worker.
     pub fn injected(self, before: u64) -> u64 {
-        (before + 1) * self.interval + self.queued(self.capacity / 2 - 1)
+        (before + self.due() + 1) * self.interval + self.shared(self.capacity / 2 - 1)
     }
 
-    /// With `before` tasks before it in ring and local queue, from where it may go out, behind at most `outside` others.
+    /// With `before` tasks before it in the ready lane, from where it may go out, behind at most `outside` others.
     pub fn moved_out(self, before: u64, outside: u64) -> u64 {
-        self.queued(before) + self.injected(outside)
+        self.shared(before) + self.injected(outside)
     }
 }
 
