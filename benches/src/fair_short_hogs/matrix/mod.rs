@@ -17,7 +17,7 @@ impl Matrix {
     pub fn run(&self) -> ExitCode {
         match &self.what {
             What::Help => {
-                let _ = writeln!(std::io::stdout(), "{USAGE}"); // nobody may read it
+                say(USAGE);
                 ExitCode::SUCCESS
             }
             What::One(shape, peer) => self.measure_here(*shape, *peer),
@@ -46,23 +46,23 @@ impl Matrix {
     }
 
     fn measure_all(&self, shapes: &[Shape]) -> ExitCode {
-        println!("{}; round by round, medians of {}, ms", judge::BAR, self.rounds);
-        println!(
+        say(&format!("{}; round by round, medians of {}, ms", judge::BAR, self.rounds));
+        say(&format!(
             "{:<34} {:<12} {:>9} {:>9} {:>9} {:>9} {:>6} {:>5}  verdict",
             "shape", "peer", "p50", "p99", "max", "first", "ops", "hogs"
-        );
+        ));
         let (mut all, mut good) = (0, 0);
         for &shape in shapes {
             for (peer, sample, verdict) in self.measure_shape(shape) {
                 all += usize::from(!verdict.is_empty());
                 good += usize::from(verdict == "ok");
                 match sample {
-                    Ok(sample) => println!("{}  {verdict}", line(shape, peer, &sample)),
-                    Err(reason) => println!("{:<34} {:<12} {reason}", shape.to_string(), peer.name()),
+                    Ok(sample) => say(&format!("{}  {verdict}", line(shape, peer, &sample))),
+                    Err(reason) => say(&format!("{:<34} {:<12} {reason}", shape.to_string(), peer.name())),
                 }
             }
         }
-        println!("{good} of {all} ok");
+        say(&format!("{good} of {all} ok"));
         if good == all { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 
@@ -107,6 +107,11 @@ impl Matrix {
         let (shape, peer) = (shape.to_string(), peer.name());
         programs::ask(Command::new(this), &["short-hogs", "--one", &shape, peer, "--millis", &millis])
     }
+}
+
+/// Unlike `println!` it does not panic when nobody reads.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stdout(), "{text}");
 }
 
 fn line(shape: Shape, peer: Peer, sample: &Sample) -> String {
