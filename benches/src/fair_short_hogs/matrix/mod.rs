@@ -7,17 +7,19 @@ use super::{Shape, in_go, measure};
 use crate::meter::Sample;
 use crate::peers::Peer;
 use crate::programs;
+use crate::quiet::{Quiet, Watch};
 use judge::{extra, missed, p50, p99};
 use options::What;
 pub use options::{Matrix, USAGE};
 use std::io::Write;
 use std::process::{Command, ExitCode};
+use std::time::Duration;
 
 impl Matrix {
     pub fn run(&self) -> ExitCode {
         match &self.what {
             What::Help => {
-                let _ = writeln!(std::io::stdout(), "{USAGE}"); // nobody may read it
+                say(USAGE);
                 ExitCode::SUCCESS
             }
             What::One(shape, peer) => self.measure_here(*shape, *peer),
@@ -46,28 +48,30 @@ impl Matrix {
     }
 
     fn measure_all(&self, shapes: &[Shape]) -> ExitCode {
-        println!("{}; round by round, medians of {}, ms", judge::BAR, self.rounds);
-        println!(
-            "{:<34} {:<12} {:>9} {:>9} {:>9} {:>9} {:>6} {:>5}  verdict",
-            "shape", "peer", "p50", "p99", "max", "first", "ops", "hogs"
-        );
-        let (mut all, mut good) = (0, 0);
+        say(&format!("{}; round by round, medians of {}, ms", judge::BAR, self.rounds));
+        say(&format!(
+            "{:<34} {:<12} {:>9} {:>9} {:>9} {:>9} {:>6} {:>5} {:>6}  verdict",
+            "shape", "peer", "p50", "p99", "max", "first", "ops", "hogs", "others"
+        ));
+        let (mut all, mut good, mut quiet) = (0, 0, Quiet::default());
         for &shape in shapes {
-            for (peer, sample, verdict) in self.measure_shape(shape) {
+            for (peer, sample, verdict) in self.measure_shape(shape, &mut quiet) {
                 all += usize::from(!verdict.is_empty());
                 good += usize::from(verdict == "ok");
                 match sample {
-                    Ok(sample) => println!("{}  {verdict}", line(shape, peer, &sample)),
-                    Err(reason) => println!("{:<34} {:<12} {reason}", shape.to_string(), peer.name()),
+                    Ok(sample) => say(&format!("{}  {verdict}", line(shape, peer, &sample))),
+                    Err(reason) => say(&format!("{:<34} {:<12} {reason}", shape.to_string(), peer.name())),
                 }
             }
         }
-        println!("{good} of {all} ok");
+        let others = quiet.foreign_share() * 100.0;
+        let but = if quiet.is_quiet() { "" } else { ": the tails are theirs, too" };
+        say(&format!("{good} of {all} ok; others took {others:.0} % of the machine{but}"));
         if good == all { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 
     /// Each of its peers, and of ours what there is to say.
-    fn measure_shape(&self, shape: Shape) -> Vec<(Peer, Result<Sample, String>, String)> {
+    fn measure_shape(&self, shape: Shape, quiet: &mut Quiet) -> Vec<(Peer, Result<Sample, String>, String)> {
         let peers: Vec<Peer> =
             shape.peers().iter().copied().filter(|peer| self.peers.contains(peer)).collect();
         let mut rounds = vec![Vec::new(); peers.len()];
@@ -75,7 +79,7 @@ impl Matrix {
             for at in 0..peers.len() {
                 // Every second one backwards.
                 let at = if round % 2 == 0 { at } else { peers.len() - 1 - at };
-                rounds[at].push(self.measure_apart(shape, peers[at]));
+                rounds[at].push(self.measure_apart(shape, peers[at], quiet));
             }
         }
         let middle = |samples: Vec<Result<Sample, String>>| {
@@ -100,22 +104,33 @@ impl Matrix {
         samples.into_iter().map(|(peer, sample)| (peer, sample.clone(), verdict(peer, &sample))).collect()
     }
 
-    /// In a process of its own.
-    fn measure_apart(&self, shape: Shape, peer: Peer) -> Result<Sample, String> {
+    /// In a process of its own. What others take of the machine meanwhile is among its figures.
+    fn measure_apart(&self, shape: Shape, peer: Peer, quiet: &mut Quiet) -> Result<Sample, String> {
         let this = std::env::current_exe().map_err(|error| error.to_string())?;
         let millis = self.span(shape).counted.as_millis().to_string();
         let (shape, peer) = (shape.to_string(), peer.name());
-        programs::ask(Command::new(this), &["short-hogs", "--one", &shape, peer, "--millis", &millis])
+        let watch = Watch::start(Duration::ZERO);
+        let args = ["short-hogs", "--one", &shape, peer, "--millis", &millis];
+        let mut sample = programs::ask(Command::new(this), &args)?;
+        let spell = watch.end(Duration::ZERO);
+        quiet.add(spell);
+        sample.extra.insert("others".into(), spell.foreign);
+        Ok(sample)
     }
+}
+
+/// Unlike `println!` it does not panic when nobody reads.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stdout(), "{text}");
 }
 
 fn line(shape: Shape, peer: Peer, sample: &Sample) -> String {
     let ms = |micros: f64| format!("{:>9.3}", micros / 1e3);
     let [max, first] = ["max", "first"].map(|name| ms(extra(sample, name)));
     let (p50, p99) = (ms(p50(sample)), ms(p99(sample)));
-    let hogs = extra(sample, "hogs");
+    let (hogs, others) = (extra(sample, "hogs"), extra(sample, "others") * 100.0);
     format!(
-        "{:<34} {:<12} {p50} {p99} {max} {first} {:>6} {hogs:>5.2}",
+        "{:<34} {:<12} {p50} {p99} {max} {first} {:>6} {hogs:>5.2} {others:>4.0} %",
         shape.to_string(),
         peer.name(),
         sample.ops
