@@ -14,15 +14,17 @@
 //! * A ready task with `p` tasks before it in the lane runs at the latest in poll `R(p)` from now; nothing comes before it later, but what is
 //!   due. But in that time it may go to the end of the injection queue, once: when the ring overflows and half of it is before the task.
 //! * A task whose timer is due, whose socket is ready (if nobody sleeps in the driver: then at once), or that was woken or spawned outside, is
-//!   found within `G` polls, and within `W`. It has before it what was found earlier, `q` tasks, and runs after these at the latest when the
-//!   ready lane has had as many polls, and as much time, as they took. With room for fewer than are due, the others wait in the wheel, or
-//!   behind what is ready; up to 256 sockets are seen in one look.
-//! * Of the injection queue a look takes a fair share, as many as fit into a window: a task with `q` tasks before it there, and `D` in the due lane,
-//!   runs, or is ready with less than `C/2` tasks before it, within `(q + D + 1)·G` polls of any one active worker.
+//!   found within `G` polls, and within `W`. With `q` tasks before it in the due lane it runs within `2·(q + 1)·(L + 1) + 2·G` polls from then
+//!   on: half of them may be ready ones, and what a due task wakes may come after it from the slot. In time: when the ready lane has had as
+//!   much as the tasks before it took, and a window more. The due lane holds `D` = `C / 4` free tasks (at least 16), of which timers and
+//!   sockets leave a quarter to what comes from outside; what is due beyond that waits in the wheel, or at the end of the ready lane (up to
+//!   256 sockets are seen in one look).
+//! * Of the injection queue a look takes a fair share, as many as fit into a window of due ones: a task with `q` tasks before it there runs, or
+//!   is ready with less than `C/2` tasks before it, within `(q + D + 1)·max(G, 2·(L + 1))` polls of any one active worker.
 //! * A pinned task woken elsewhere joins the due lane within `G` polls, and within `W`. If its worker sleeps, and workers take turns
 //!   (`worker/turns.rs`), that one is called within `G` polls, or `W`, of the worker that woke the task.
-//! * A task in the LIFO slot runs at the latest in poll `2 + ⌈2 / (G − 1)⌉`: one turn of the ring may come first. But when a task
-//!   yields, a newer one wants the slot, or a look finds something due, it becomes the last of the ring.
+//! * A task in the LIFO slot runs at the latest in poll 2: one turn of the ring may come first. But when a task yields, a newer one wants
+//!   the slot, or a look finds something due, it becomes the last of the ring.
 //! * A task that yields, or has used up its budget, goes behind everything that is ready, in slot and lane.
 //! * The oldest half that a suspended strand has forked, and nobody has taken, joins the ready lane of its worker within `G` polls, and `W`.
 //! * A strand that is run by the one that joins it ([`Worker::run_at_once`]) belongs to that one's poll, and spends its budget.

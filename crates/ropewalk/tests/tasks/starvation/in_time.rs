@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
-use std::thread;
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 const POLL: Duration = Duration::from_micros(300);
@@ -25,13 +25,13 @@ const FEW: usize = 4 * HOGS;
 
 /// When the polls of all hogs began.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<Instant>>>, Arc<AtomicBool>);
+struct Log(Arc<Mutex<Vec<(Instant, ThreadId)>>>, Arc<AtomicBool>);
 
 impl Log {
     /// One poll. False: it was the last.
     fn compute(&self) -> bool {
         let begun = Instant::now();
-        self.0.lock().unwrap().push(begun);
+        self.0.lock().unwrap().push((begun, thread::current().id()));
         while begun.elapsed() < POLL {
             std::hint::spin_loop();
         }
@@ -40,7 +40,13 @@ impl Log {
 
     /// How many began since something was due.
     fn since(&self, due: Instant) -> usize {
-        self.0.lock().unwrap().iter().rev().take_while(|begun| **begun >= due).count()
+        self.0.lock().unwrap().iter().rev().take_while(|(begun, _)| *begun >= due).count()
+    }
+
+    /// The same, of the polls of this thread: for what cannot go to another one.
+    fn here_since(&self, due: Instant) -> usize {
+        let (polls, here) = (self.0.lock().unwrap(), thread::current().id());
+        polls.iter().rev().take_while(|(begun, _)| *begun >= due).filter(|(_, thread)| *thread == here).count()
     }
 }
 
@@ -145,7 +151,7 @@ async fn strand_ticker(log: Log) -> Vec<usize> {
         let tick = |_| {
             let due = Instant::now() + Duration::from_millis(1);
             strand::sleep(Duration::from_millis(1));
-            log.since(due)
+            log.here_since(due)
         };
         (0..TIMES).map(tick).collect()
     };

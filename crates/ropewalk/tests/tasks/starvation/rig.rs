@@ -61,7 +61,9 @@ impl Bounds {
 
     /// With `before` tasks before it in the injection queue, those that were due before, and nothing pinned to the worker.
     pub fn injected(self, before: u64) -> u64 {
-        (before + self.due() + 1) * self.interval + self.shared(self.capacity / 2 - 1)
+        // Of each `G` polls one takes it nearer; of the due lane's own, which are half of all, one in `L + 1` does.
+        let each = self.interval.max(2 * (STREAK + 1));
+        (before + self.due() + 1) * each + self.shared(self.capacity / 2 - 1)
     }
 
     /// With `before` tasks before it in the ready lane, from where it may go out, behind at most `outside` others.
