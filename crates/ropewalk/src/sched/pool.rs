@@ -117,7 +117,9 @@ impl Pool {
             runtime: runtime.clone(),
             injector: Injector::new(),
             placing: Lock::new(()),
-            spill: Lock::new(Vec::with_capacity(config.queue_capacity + due_capacity(config.queue_capacity) + 2)),
+            spill: Lock::new(Vec::with_capacity(
+                config.queue_capacity + due_capacity(config.queue_capacity) + 2,
+            )),
             idle: Idle::new(),
             seam: Seam::new(driver),
             timers: Lease::new(this.clone(), config.clock.id()),

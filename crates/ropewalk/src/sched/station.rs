@@ -88,7 +88,13 @@ impl Station {
             parked: AtomicUsize::new(0),
             post: Post::new(),
             roster: Roster::default(),
-            kit: Lock::new(Some(Kit { ring, due: due_ring, lifo: slot, cache: Cache::new(), forks: Spare::new() })),
+            kit: Lock::new(Some(Kit {
+                ring,
+                due: due_ring,
+                lifo: slot,
+                cache: Cache::new(),
+                forks: Spare::new(),
+            })),
         }
     }
 

@@ -98,13 +98,10 @@ pub(crate) struct Worker {
     watchdog: Arc<Watchdog>,
     /// What is runnable, and was made so by what runs here.
     ready: Lane,
-    /// What a look found: see `agenda.rs`.
-    due: Lane,
     next: lifo::Owner<Runnable>,
     /// The task that ran last, wants to run again, and is all there is here: no reason to show it to thieves. It is put
     /// there at the end of a turn of the loop and taken at the beginning of the next.
     again: Cell<Option<Runnable>>,
-    agenda: Agenda,
     streak: Cell<u32>,
     /// The state of the pool this worker acted on last.
     epoch: Cell<u32>,
@@ -134,6 +131,9 @@ pub(crate) struct Worker {
     hooked: bool,
     pub(super) habit: Habit,
     crowd: Crowd,
+    agenda: Agenda,
+    /// What a look found: see `agenda.rs`.
+    due: Lane,
     batch: Batch,
     /// Pinned tasks that are not over.
     pinned: Cell<usize>,
@@ -268,7 +268,7 @@ impl Worker {
         }
         self.streak.set(0);
         let oldest = match self.agenda.serves_due() {
-            true => self.due.oldest().or_else(|| self.end_due()),
+            true => self.oldest_due(),
             false => self.ready.oldest(),
         };
         oldest.or_else(|| self.next.take()).or_else(|| self.turn_to_due())

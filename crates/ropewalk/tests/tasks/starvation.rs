@@ -68,7 +68,8 @@ fn the_last_of_the_ring_may_wait_exactly_as_long_as_the_formula_says() {
         };
         // Every position of the streak and of the next look, relative to each other.
         let phases = (0..4).flat_map(|phase| (0..=interval).map(move |shift| (phase, shift)));
-        let longest = |inject| phases.clone().map(|(phase, shift)| waited(phase, shift, inject)).max().unwrap();
+        let longest =
+            |inject| phases.clone().map(|(phase, shift)| waited(phase, shift, inject)).max().unwrap();
         assert_eq!(longest(false), bounds.ready(before), "{bounds:?}, nothing is due");
         assert!(longest(true) <= bounds.queued(before), "{bounds:?}, each look finds one");
     }
@@ -101,7 +102,9 @@ fn the_lifo_slot_itself_does_not_wait() {
             }
             match inject {
                 false => assert_eq!(worst, bounds.in_slot(), "{bounds:?}"),
-                true => assert!(worst <= bounds.queued(20), "{worst}, {bounds:?}: it was the last of the ring"),
+                true => {
+                    assert!(worst <= bounds.queued(20), "{worst}, {bounds:?}: it was the last of the ring")
+                }
             }
         }
     }

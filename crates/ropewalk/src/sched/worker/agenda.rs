@@ -41,8 +41,9 @@ pub(super) enum Turn {
     Due,
 }
 
-/// See the head of this file. It knows neither clock nor queues: both are told to it.
+/// See the head of this file. It knows neither clock nor queues: both are told to it. What every turn of the loop reads comes first.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Agenda {
     turn: Cell<Turn>,
     /// The worker slept since the last glance: what was measured before says nothing.

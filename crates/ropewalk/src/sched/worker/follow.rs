@@ -5,8 +5,8 @@ use super::super::door::keep_company;
 use super::super::lifo::Sighting;
 use super::super::pool::Phase;
 use super::super::station::{Kit, Status};
-use super::timers::Timers;
 use super::Worker;
+use super::timers::Timers;
 use ropewalk_core::prim::fence;
 use std::sync::atomic::Ordering;
 

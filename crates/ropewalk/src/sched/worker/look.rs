@@ -89,7 +89,8 @@ impl Worker {
         if share == 0 || self.retiring.get() {
             return self.agenda.leave_outside(0);
         }
-        let room = if is_ahead { self.agenda.due_window().min(lane.ring.room()) } else { lane.ring.capacity() / 2 };
+        let room =
+            if is_ahead { self.agenda.due_window().min(lane.ring.room()) } else { lane.ring.capacity() / 2 };
         let fetched = self.pool.injector.move_into(share.min(room), &lane.ring);
         self.agenda.leave_outside(share - fetched);
         if fetched > 0 {
@@ -123,8 +124,14 @@ impl Worker {
         self.is_time()
     }
 
+    /// It is the turn of what is due.
+    #[inline(never)] // the way of what is ready is short
+    pub(super) fn oldest_due(&self) -> Option<Runnable> {
+        self.due.oldest().or_else(|| self.end_due())
+    }
+
     /// There is nothing else.
-    #[inline]
+    #[inline(never)]
     pub(super) fn turn_to_due(&self) -> Option<Runnable> {
         let task = self.due.oldest()?;
         self.agenda.serve(Turn::Due);

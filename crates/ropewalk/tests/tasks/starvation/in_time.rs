@@ -46,7 +46,12 @@ impl Log {
     /// The same, of the polls of this thread: for what cannot go to another one.
     fn here_since(&self, due: Instant) -> usize {
         let (polls, here) = (self.0.lock().unwrap(), thread::current().id());
-        polls.iter().rev().take_while(|(begun, _)| *begun >= due).filter(|(_, thread)| *thread == here).count()
+        polls
+            .iter()
+            .rev()
+            .take_while(|(begun, _)| *begun >= due)
+            .filter(|(_, thread)| *thread == here)
+            .count()
     }
 }
 
@@ -69,8 +74,14 @@ enum Way {
     IsAStrand,
 }
 
-const WAYS: [Way; 6] =
-    [Way::Yields, Way::WakesItself, Way::HandsOver, Way::SpawnsItsSuccessor, Way::UsesUpItsBudget, Way::IsAStrand];
+const WAYS: [Way; 6] = [
+    Way::Yields,
+    Way::WakesItself,
+    Way::HandsOver,
+    Way::SpawnsItsSuccessor,
+    Way::UsesUpItsBudget,
+    Way::IsAStrand,
+];
 
 impl Way {
     fn start(self, runtime: &Runtime) -> Hogs {
@@ -255,8 +266,12 @@ fn a_sleeping_strand_beside_short_hogs() {
 #[test]
 fn work_from_outside_beside_short_hogs() {
     for workers in [0, 1, 2] {
-        judge(workers, Way::Yields, "a spawn outside", |log| Box::pin(async { spawn(injection(log)).await.unwrap() }));
-        judge(workers, Way::Yields, "a message", |log| Box::pin(async { spawn(message(log)).await.unwrap() }));
+        judge(workers, Way::Yields, "a spawn outside", |log| {
+            Box::pin(async { spawn(injection(log)).await.unwrap() })
+        });
+        judge(workers, Way::Yields, "a message", |log| {
+            Box::pin(async { spawn(message(log)).await.unwrap() })
+        });
         judge(workers, Way::Yields, "a job", |log| Box::pin(async { spawn(blocking(log)).await.unwrap() }));
     }
 }

@@ -34,7 +34,13 @@ struct Sleeper {
 
 impl Model {
     fn new(ready: &[u64], sleepers: &[(u64, u64)]) -> Self {
-        let sleeper = |&(period, takes): &(u64, u64)| Sleeper { period, takes, deadline: period, is_due: false, late: Vec::new() };
+        let sleeper = |&(period, takes): &(u64, u64)| Sleeper {
+            period,
+            takes,
+            deadline: period,
+            is_due: false,
+            late: Vec::new(),
+        };
         Self {
             agenda: Agenda::new(MOST),
             now: 0,
@@ -125,7 +131,11 @@ fn what_is_due_waits_for_no_number_of_polls() {
                 let mut model = Model::new(&vec![poll; hogs], &vec![(MS, takes); sleepers]);
                 model.run_until((200_000 * poll).clamp(20 * MS, 100_000 * MS));
                 let bound = OFTEN + poll.max(100) * 2 + takes * sleepers as u64;
-                assert!(model.latest() <= bound, "{poll} ns x {hogs}, {sleepers}: {} ns late", model.latest());
+                assert!(
+                    model.latest() <= bound,
+                    "{poll} ns x {hogs}, {sleepers}: {} ns late",
+                    model.latest()
+                );
             }
         }
     }
@@ -165,7 +175,11 @@ fn a_flood_of_what_is_due_leaves_half_of_the_time() {
         model.run_until(start + 500 * MS.max(ready));
         let due: u64 = model.sleepers.iter().map(|sleeper| sleeper.late.len() as u64 * takes).sum();
         let share = due as f64 / model.now as f64;
-        assert!((0.3..0.7).contains(&share), "{ready}, {takes}: {share} of the time in {} polls", model.polls - ran);
+        assert!(
+            (0.3..0.7).contains(&share),
+            "{ready}, {takes}: {share} of the time in {} polls",
+            model.polls - ran
+        );
         let bound = 2 * OFTEN.max(ready) + 2 * takes;
         assert!(model.longest_due <= bound, "{ready}, {takes}: {} ns without a ready one", model.longest_due);
     }
@@ -180,7 +194,12 @@ fn looks_are_no_more_often_than_they_need_be() {
         let (looks, polls, now) = (model.looks, model.polls, model.now);
         model.run_until(now + 20_000 * poll);
         let most = (20_000 * poll / OFTEN).max(20_000 / u64::from(MOST)).min(20_000);
-        assert!(model.looks - looks <= most + 2, "{poll} ns: {} looks for {} polls", model.looks - looks, model.polls - polls);
+        assert!(
+            model.looks - looks <= most + 2,
+            "{poll} ns: {} looks for {} polls",
+            model.looks - looks,
+            model.polls - polls
+        );
     }
 }
 
