@@ -46,7 +46,7 @@ use std::time::{Duration, Instant};
 /// # Panics
 /// With what the future panics with; with [`HandlerGaveUp`] if a handler returns too early; inside a task if the runtime
 /// was built with [`BlockInTask::Panic`], or if there is no memory for another stack; inside a
-/// [transaction](crate::stm::atomically).
+/// [transaction](crate::stm::atomically). Inside the [`block_on`](crate::Runtime::block_on) of a runtime without threads as that does.
 #[inline(always)] // a strand waits in its caller's frame: see "waiting" in `strand/seat.rs`
 pub fn wait<F: IntoFuture>(future: F) -> F::Output {
     let mut future = pin!(future.into_future());

@@ -39,7 +39,7 @@ struct Crew {
     random: u64,
 }
 
-// SAFETY: a crew changes threads only through the line for the seat, which passes a bound one to its home thread alone (ST1, ST2).
+// SAFETY: a crew changes threads only through the line for the seat, which passes a bound one to its home thread alone (SQ1, SQ2).
 // An unbound one has no fibre with a frame of its own and no pinned task, so nothing in it belongs to a thread.
 unsafe impl Send for Crew {}
 
@@ -128,7 +128,7 @@ impl Seat {
     }
 
     fn driving(&self, crew: Crew) -> Driving<'_> {
-        Driving { seat: self, crew: Some(crew), heeds: false, stays: Duration::ZERO }
+        Driving { seat: self, crew: Some(crew), heeds: false, by_turns: false, stays: Duration::ZERO }
     }
 
     /// Whether another thread than this one drives.
@@ -189,6 +189,8 @@ pub(crate) struct Driving<'a> {
     crew: Option<Crew>,
     /// The driver looks now and then whether it is interrupted.
     heeds: bool,
+    /// It looks after each task, since some may be ready for ever, and what it waits for tells no worker to leave.
+    by_turns: bool,
     /// How long it goes on for orphans.
     stays: Duration,
 }
@@ -207,7 +209,15 @@ impl Driving<'_> {
     /// From now on the driver comes back, also from its sleep, when its own wait is interrupted; or not any more.
     pub(crate) fn heed(&mut self, heeds: bool) {
         self.heeds = heeds;
+        self.by_turns |= heeds;
         self.first().pool.recalls_guest.store(heeds, Relaxed);
+    }
+
+    /// What it ran as a root is told to end, wherever it is.
+    pub(crate) fn run_to_the_end(&mut self, done: impl Fn() -> bool) {
+        self.heed(false);
+        self.by_turns = true;
+        self.run_until(done);
     }
 
     fn workers(&self) -> &[Box<Worker>] {
@@ -271,7 +281,7 @@ impl Driving<'_> {
     /// Runs tasks as long as there are any, or until `done`. False: it stopped for lack of work.
     pub(crate) fn run_while_ready(&mut self, done: impl Fn() -> bool) -> bool {
         if let [only] = self.workers()
-            && !self.heeds
+            && !self.by_turns
         {
             loop {
                 guarded(only, false);
@@ -346,6 +356,7 @@ impl Driving<'_> {
     /// HD1: orphans end before this thread leaves what is bound to it.
     fn end_orphans(&mut self) {
         let (pool, until) = (self.first().pool.clone(), Instant::now() + self.stays);
+        self.by_turns = true;
         let is_bound = |this: &Self| this.workers().iter().any(|worker| worker.is_bound());
         while pool.phase() == Phase::Open && is_bound(self) && pool.may_have_orphans.load(Relaxed) {
             let orphans = self.orphans();

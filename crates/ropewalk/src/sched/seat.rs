@@ -35,13 +35,13 @@
 //!
 //! Invariants:
 //!
-//! * **ST1** The workers are in one place: in the state, or with the thread named as `holder`. So one thread uses them at a time,
+//! * **SQ1** The workers are in one place: in the state, or with the thread named as `holder`. So one thread uses them at a time,
 //!   and what it did is seen by the next, through the lock.
-//! * **ST2** Bound workers leave the state on their home thread only.
-//! * **ST3** While the seat is free (no holder), no candidate in line may have it: each hand-over looks, and so does each
+//! * **SQ2** Bound workers leave the state on their home thread only.
+//! * **SQ3** While the seat is free (no holder), no candidate in line may have it: each hand-over looks, and so does each
 //!   candidate in the step in which it enters the line. So none is forgotten.
-//! * **ST4** A seat that is handed has a candidate that was woken after that, or leaves: either takes it on.
-//! * **ST5** No waker is cloned, called or dropped under the lock.
+//! * **SQ4** A seat that is handed has a candidate that was woken after that, or leaves: either takes it on.
+//! * **SQ5** No waker is cloned, called or dropped under the lock.
 
 use crate::runtime::wake_safely;
 use ropewalk_core::prim::{Lock, LockGuard};
@@ -122,7 +122,7 @@ impl<C, K: Copy + Eq> Line<C, K> {
         let waits = matches!(turn, Turn::NotYet) || stays && matches!(turn, Turn::BoundTo(_));
         let unused = if waits { state.enlist(candidate) } else { Some(candidate) };
         drop(state);
-        drop(unused); // ST5
+        drop(unused); // SQ5
         turn
     }
 
@@ -133,7 +133,7 @@ impl<C, K: Copy + Eq> Line<C, K> {
         if state.handed != Some(number) {
             let struck = state.strike(number);
             drop(state);
-            drop(struck); // ST5
+            drop(struck); // SQ5
             return None;
         }
         state.handed = None;
@@ -141,7 +141,7 @@ impl<C, K: Copy + Eq> Line<C, K> {
             state.holder = Some(here);
             return state.crew.take();
         }
-        // Its strand roams, and was handed the seat on another thread (ST2).
+        // Its strand roams, and was handed the seat on another thread (SQ2).
         state.holder = None;
         Self::pass_on(state, true);
         None
@@ -179,7 +179,7 @@ impl<C, K: Copy + Eq> Line<C, K> {
         None
     }
 
-    /// The seat is free: hands it over (ST3). If nobody may have it, tells all of them that; those that know it, if that is `new`.
+    /// The seat is free: hands it over (SQ3). If nobody may have it, tells all of them that; those that know it, if that is `new`.
     fn pass_on(mut state: LockGuard<'_, State<C, K>>, new: bool) {
         let heir = state.candidates.iter().position(|candidate| state.may_have(candidate.thread));
         let heir = heir.and_then(|at| state.candidates.remove(at));
@@ -191,7 +191,7 @@ impl<C, K: Copy + Eq> Line<C, K> {
             None => state.told(new),
         };
         drop(state);
-        woken.into_iter().for_each(|candidate| wake_safely(candidate.waker)); // ST5
+        woken.into_iter().for_each(|candidate| wake_safely(candidate.waker)); // SQ5
     }
 }
 
@@ -201,7 +201,7 @@ impl<C, K: Copy + Eq> State<C, K> {
         self.next
     }
 
-    /// Whether the workers, if they are here, may go to that thread (ST2).
+    /// Whether the workers, if they are here, may go to that thread (SQ2).
     fn may_have(&self, thread: K) -> bool {
         self.crew.is_some() && self.home.is_none_or(|home| home == thread)
     }

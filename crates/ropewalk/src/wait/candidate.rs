@@ -97,10 +97,13 @@ impl<'a, R, F: FnMut(&mut Context<'_>, Option<&Handle>) -> Poll<R>> Waiting<'a, 
         Self { candidates, manner, inside, attempt, begins: false }
     }
 
-    /// The wait of a root, for its own runtime alone. It drives before it polls, if it can.
+    /// The wait of a root of `runtime`, for which it is the first candidate. It drives before it polls, if it can.
     pub(super) fn of_root(runtime: &Handle, what: &'static str, attempt: F) -> Self {
-        let candidates = vec![Candidate::new(runtime.clone())];
-        Self { candidates, manner: Manner::Open(what), inside: None, attempt, begins: true }
+        let mut this = Self::new(&[], Manner::Open(what), attempt);
+        this.candidates.retain(|known| !Arc::ptr_eq(&known.runtime.shared, &runtime.shared));
+        this.candidates.insert(0, Candidate::new(runtime.clone()));
+        (this.begins, this.inside) = (true, None); // where it is, it says itself
+        this
     }
 
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<R> {
@@ -144,7 +147,7 @@ fn poll<'a, R>(
             handed = waits().find_map(|candidate| Some((candidate, candidate.step_out()?)));
         }
         if handed.is_none() {
-            let _inside = as_inside(inside, driven);
+            let _inside = as_inside(candidates, inside, driven);
             if let Poll::Ready(value) = attempt(cx, driven) {
                 return Poll::Ready(value);
             }
@@ -160,10 +163,21 @@ fn poll<'a, R>(
     }
 }
 
-/// What is polled on a worker of `driven` is inside another runtime, if its stack is.
-fn as_inside(inside: Option<&Handle>, driven: Option<&Handle>) -> Option<context::Entered> {
-    let (inside, driven) = (inside?, driven?);
-    (!Arc::ptr_eq(&inside.shared, &driven.shared)).then(|| context::enter(inside.clone()))
+/// What is polled on a worker of `driven` is still inside what its stack is inside of: the runtimes that it is a candidate for, so that
+/// waits in it are, too, and innermost the one that free functions mean.
+fn as_inside(
+    candidates: &[Candidate],
+    inside: Option<&Handle>,
+    driven: Option<&Handle>,
+) -> Vec<context::Entered> {
+    let Some(driven) = driven else { return Vec::new() };
+    let innermost = inside.unwrap_or(driven);
+    let around = candidates.iter().filter(|candidate| !candidate.drives.get());
+    let mut around: Vec<_> = around.map(|candidate| &candidate.runtime).collect();
+    if !around.is_empty() || !Arc::ptr_eq(&innermost.shared, &driven.shared) {
+        around.push(innermost);
+    }
+    around.into_iter().map(|runtime| context::enter(runtime.clone())).collect()
 }
 
 /// Step 3, with what comes of it.

@@ -143,15 +143,15 @@ pub(super) fn drive_root<R>(
     let abort = Abort("the scheduler, or a hook called by it, panicked under block_on");
     driving.first().push_pinned(runnable);
     driving.heed(recall.is_some());
-    let bell = driving.bell();
-    let is_recalled = || recall.is_some() && is_interrupted(&bell);
+    let bell = recall.as_ref().map(|_| driving.bell());
+    let is_recalled = || bell.as_ref().is_some_and(is_interrupted);
     driving.run_root_until(|| handle.is_finished() || runtime.shared.is_terminated() || is_recalled());
     driving.heed(false);
     let recalled = !handle.is_finished() && !runtime.shared.is_terminated();
     if !handle.is_finished() {
         handle.cancel();
         recall.iter().for_each(Recall::interrupt);
-        driving.run_until(|| handle.is_finished());
+        driving.run_to_the_end(|| handle.is_finished());
     }
     std::mem::forget(abort);
     drop(driving);

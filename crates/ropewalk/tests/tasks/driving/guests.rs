@@ -11,8 +11,6 @@ use std::time::Duration;
 
 /// Cancels a strand that drives, when `root` waits; what it is then.
 fn cancelled_while_it_drives(root: impl FnOnce(&Runtime, Gate) + Send + 'static) {
-    let root = Arc::new(std::sync::Mutex::new(Some(root)));
-    let root = root.lock().unwrap().take().unwrap();
     guarded("a guest", move || {
         let (runtime, inside) = (Arc::new(RuntimeKind::Caller.build()), Gate::new());
         let outer = RuntimeKind::Threads(1).build();
@@ -211,8 +209,13 @@ fn a_cancelled_strand_that_ends_what_another_thread_drives() {
             thread::scope(|scope| {
                 let first = scope.spawn(|| runtime.block_on(task));
                 until_driven(&runtime);
-                let handle = runtime.handle();
-                let guest = strand_in(&outer, move || handle.shutdown(Duration::MAX).is_err());
+                let (handle, begun) = (runtime.handle(), Gate::new());
+                let begins = begun.clone();
+                let guest = strand_in(&outer, move || {
+                    begins.open();
+                    handle.shutdown(Duration::MAX).is_err()
+                });
+                until("it has begun", || begun.is_open());
                 guest.cancel();
                 assert!(guest.wait().unwrap_or(true));
                 drop(first.join().unwrap());

@@ -4,6 +4,7 @@ use super::{THREADLESS, driver, until_driven};
 use crate::kit::{Gate, RuntimeKind, guarded, quiet, until};
 use ropewalk::{Blocking, Handler, OnStrand, Runtime, Wait, select_wait, spawn, strand, time, with_handler};
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::thread;
 use std::time::Duration;
@@ -127,19 +128,27 @@ fn takes_over_by_a_strand(kind: RuntimeKind, root: impl FnOnce(Gate) + Send) {
     });
 }
 
-/// A scope whose children are cancelled is left, although they are in the hands of another thread.
+/// A scope whose children are cancelled is left, although they are in the hands of another thread, which is about to leave.
 #[test]
 fn a_scope_inside_is_left_early() {
     quiet();
     for kind in THREADLESS {
-        takes_over_by_a_strand(kind, |inside| {
-            let live = std::panic::catch_unwind(|| {
-                strand::scope(|s| {
-                    drop(s.spawn(|| inside.passed().wait()));
-                    until("it waits", || inside.waiting() > 0);
-                });
+        let (runtime, leave, inside) = (kind.build(), Gate::new(), Gate::new());
+        guarded(format!("{kind:?}"), || {
+            thread::scope(|scope| {
+                let first = driver(scope, &runtime, &leave);
+                let root = async {
+                    strand::scope(|s| {
+                        drop(s.spawn(|| inside.passed().wait()));
+                        until("the driver is about to leave", || leave.is_open());
+                    });
+                };
+                let second = scope.spawn(|| std::panic::catch_unwind(AssertUnwindSafe(|| runtime.block_on(root))));
+                until("the strand waits", || inside.waiting() > 0);
+                leave.open();
+                first.join().unwrap();
+                assert!(second.join().unwrap().unwrap_err().is::<strand::LiveStrands>());
             });
-            assert!(live.unwrap_err().is::<strand::LiveStrands>());
         });
     }
 }
@@ -179,7 +188,6 @@ fn two_runtimes_around_are_driven() {
                 let passed = there.passed();
                 runtime.block_on(async {
                     other.block_on(async {
-                        until("both wait", || there.waiting() == 0);
                         leave_other.open();
                         passed.wait();
                     });

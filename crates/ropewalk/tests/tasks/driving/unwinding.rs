@@ -43,12 +43,14 @@ fn what_waits_in_a_runtime_that_becomes_bound_panics() {
     for (kind, nested) in THREADLESS.into_iter().flat_map(|kind| [false, true].map(|nested| (kind, nested))) {
         guarded(format!("{kind:?}"), || {
             let (runtime, leave, gate, inside) = (kind.build(), Gate::new(), Gate::new(), Gate::new());
+            let is_bound = Gate::new();
             thread::scope(|scope| {
                 let home = scope.spawn(|| {
-                    let bound = bind(&runtime, &gate);
+                    let _bound = bind(&runtime, &gate);
+                    is_bound.open();
                     runtime.block_on(leave.passed());
-                    bound.unwrap().abort_handle()
                 });
+                until("it is bound", || is_bound.is_open());
                 until_driven(&runtime);
                 let other = scope.spawn(|| {
                     let root = async { if nested { inside.passed().wait() } else { inside.passed().await } };
@@ -56,7 +58,7 @@ fn what_waits_in_a_runtime_that_becomes_bound_panics() {
                 });
                 until("it waits", || inside.waiting() > 0);
                 leave.open();
-                let _bound = home.join().unwrap();
+                home.join().unwrap();
                 let message = other.join().unwrap().expect("documented panic");
                 assert!(message.contains("can only be driven there"), "{message}");
             });
@@ -128,31 +130,37 @@ fn a_run_that_waits_for_the_driver_to_leave_is_told() {
     }
 }
 
-/// A host that runs what there is, now and then, does not stay.
+/// A host that runs what there is, now and then, does not stay: what it has begun for another thread is cancelled.
 #[test]
 fn a_host_that_ticks_leaves_no_borrow_behind() {
     quiet();
     for kind in THREADLESS {
         guarded(format!("{kind:?}"), || {
-            let (runtime, leave, inside) = (kind.build(), Gate::new(), Gate::new());
+            let (runtime, leave, begun, inside) = (kind.build(), Gate::new(), Gate::new(), Gate::new());
             thread::scope(|scope| {
                 let first = driver(scope, &runtime, &leave);
-                let bound = Gate::new();
-                let passed = bound.passed();
-                let second = scope.spawn(|| {
-                    panic_of(|| {
-                        runtime.block_on(async {
-                            strand::scope(|s| s.spawn(|| inside.passed().wait()).join());
-                        })
-                    })
+                let other = scope.spawn(|| {
+                    let body = || {
+                        begun.open();
+                        inside.passed().wait();
+                    };
+                    let root = async {
+                        until("there is no driver", || leave.is_open());
+                        strand::scope(|s| {
+                            let child = s.spawn(body);
+                            until("the host has begun it", || begun.is_open());
+                            child.join();
+                        });
+                    };
+                    panic_of(|| runtime.block_on(root))
                 });
-                drop(passed);
-                until("the strand waits", || inside.waiting() > 0);
                 leave.open();
                 first.join().unwrap();
-                second.join().unwrap();
+                while !begun.is_open() {
+                    runtime.run_until_stalled().unwrap();
+                }
+                other.join().unwrap().expect("it is told");
             });
-            runtime.run_until_stalled().unwrap();
         });
     }
 }
@@ -180,6 +188,32 @@ fn a_cancelled_strand_in_line() {
                 assert!(queued.wait().is_err());
                 leave.open();
                 first.join().unwrap();
+            });
+            assert_eq!(runtime.run(|| 5), 5);
+        });
+    }
+}
+
+/// The same behind a driver that leaves without having looked at what was cancelled.
+#[test]
+fn a_cancelled_strand_behind_a_busy_driver() {
+    quiet();
+    for kind in THREADLESS {
+        guarded(format!("{kind:?}"), || {
+            let (runtime, leave) = (kind.build(), Gate::new());
+            let outer = RuntimeKind::Threads(1).build();
+            thread::scope(|scope| {
+                let first = scope.spawn(|| {
+                    runtime.block_on(async { until("it may leave", || leave.is_open()) });
+                });
+                until_driven(&runtime);
+                let handle = runtime.handle();
+                let queued = strand_in(&outer, move || handle.run(|| unreachable!("it is cancelled before")));
+                until("it waits", || runtime.tasks().iter().any(|task| task.to_string().contains("strand")));
+                queued.cancel();
+                leave.open();
+                first.join().unwrap();
+                assert!(queued.wait().is_err());
             });
             assert_eq!(runtime.run(|| 5), 5);
         });
