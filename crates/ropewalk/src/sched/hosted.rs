@@ -393,7 +393,8 @@ impl Driving<'_> {
         let home = bound.then(|| thread::current().id());
         let crew = self.crew.take();
         let pool = crew.as_ref().map(|crew| crew.workers[0].pool.clone());
-        self.crew = self.seat.0.give_back(crew, home, || pool.is_some_and(|pool| pool.phase() != Phase::Open));
+        self.crew =
+            self.seat.0.give_back(crew, home, || pool.is_some_and(|pool| pool.phase() != Phase::Open));
         self.crew.is_none()
     }
 }

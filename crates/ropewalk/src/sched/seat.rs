@@ -169,7 +169,12 @@ impl<C, K: Copy + Eq> Line<C, K> {
 
     /// The driver gives up the seat, with workers that are bound to `home`, or without any. If `keeps` says so it gets them back: it
     /// has to do something that nobody else could do, once they are here.
-    pub(crate) fn give_back(&self, crew: Option<C>, home: Option<K>, keeps: impl FnOnce() -> bool) -> Option<C> {
+    pub(crate) fn give_back(
+        &self,
+        crew: Option<C>,
+        home: Option<K>,
+        keeps: impl FnOnce() -> bool,
+    ) -> Option<C> {
         let mut state = self.0.lock();
         if crew.is_some() && keeps() {
             return crew;

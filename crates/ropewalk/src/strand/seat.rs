@@ -373,7 +373,14 @@ impl Seat {
             || worker.frame.current.get().is_some_and(|task| unsafe { Header::is_cancelled(task) });
         let is_interrupted =
             || self.is_cancelled() || is_cancelled() || self.own.nurseries.poll_failed(waker);
-        self.own.shields.get() == 0 && is_interrupted() && !self.is_unwinding()
+        if self.own.shields.get() > 0 || !is_interrupted() {
+            return false;
+        }
+        if self.is_unwinding() {
+            unwinding::wake_later(waker, &self.own.spared);
+            return false;
+        }
+        true
     }
 
     /// Whether it unwinds (S3).

@@ -5,8 +5,8 @@
 //! strand, parking the stack. A stack may be inside several runtimes without threads, one inside the other; then it is a candidate for
 //! each. While it drives one of them, what it waits for is a root there, and that one goes on being a candidate for the others.
 
-use super::root::{Driven, drive_root};
 use super::park_thread_apart;
+use super::root::{Driven, drive_root};
 use crate::context;
 use crate::runtime::{Handle, Shared};
 use crate::sched::hosted::{Driving, Taken};
@@ -195,6 +195,23 @@ fn ask<'a>(candidate: &'a Candidate, manner: Manner<'_>, waker: &Waker) -> Optio
     }
 }
 
+/// A driver is inside of nothing, whatever its wait is inside of: what it sleeps by, as a guest, is its host's.
+struct Outside(Vec<Handle>);
+
+impl Outside {
+    #[inline(never)] // TL1
+    fn step() -> Self {
+        Self(context::go_away())
+    }
+}
+
+impl Drop for Outside {
+    #[inline(never)] // TL1
+    fn drop(&mut self) {
+        context::come_back(std::mem::take(&mut self.0));
+    }
+}
+
 /// The driver's steps.
 fn drive<R>(
     candidate: &Candidate,
@@ -212,6 +229,7 @@ fn drive<R>(
     candidate.drives.set(true);
     let drives = Drives(&candidate.drives);
     let is_open = matches!(manner, Manner::Open(_));
+    let _outside = Outside::step();
     let ended = drive_root(&candidate.runtime, driving, is_open, root);
     drop(drives);
     match ended {

@@ -1,8 +1,6 @@
 //! The root of a program: `block_on`, with threads and without.
 
-use super::{
-    Waiting, park_thread, poll_in_nurseries, refuse_if_in_task, refuse_in_transaction_here, wait,
-};
+use super::{Waiting, park_thread, poll_in_nurseries, refuse_if_in_task, refuse_in_transaction_here, wait};
 use crate::context;
 use crate::local::Lent;
 use crate::runtime::Handle;

@@ -25,7 +25,9 @@ fn refusal(runtime: &Runtime) -> Option<String> {
 
 /// Returns when another thread drives it.
 fn until_driven(runtime: &Runtime) {
-    until("another thread drives", || refusal(runtime).is_some_and(|what| what.contains("another thread is")));
+    until("another thread drives", || {
+        refusal(runtime).is_some_and(|what| what.contains("another thread is"))
+    });
 }
 
 /// A thread that drives it, until the gate opens.

@@ -127,9 +127,7 @@ fn a_failing_nursery_around_a_driver() {
                     let task = outer.spawn(async move { body() });
                     thread::spawn(move || task.wait().is_err())
                 }
-                _ => thread::spawn(|| {
-                    std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).is_err()
-                }),
+                _ => thread::spawn(|| std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).is_err()),
             };
             until("it waits", || inside.waiting() > 0);
             fail.open();
@@ -169,6 +167,31 @@ fn a_strand_takes_over() {
                 in_task.wait().unwrap();
             });
             runtime.block_on(task).unwrap();
+        });
+    }
+}
+
+/// It sleeps as a guest by the timers of its host, not by those that nobody looks at while it sleeps.
+#[test]
+fn a_strand_that_takes_over_sleeps() {
+    for kind in THREADLESS {
+        guarded(format!("{kind:?}"), || {
+            let (runtime, leave, begun) = (kind.build(), Gate::new(), Gate::new());
+            let outer = RuntimeKind::Threads(1).build();
+            thread::scope(|scope| {
+                let first = driver(scope, &runtime, &leave);
+                let (handle, begins) = (runtime.handle(), begun.clone());
+                let guest = strand_in(&outer, move || {
+                    handle.block_on(async {
+                        begins.open();
+                        time::sleep(Duration::from_millis(50)).wait();
+                    });
+                });
+                until("it has begun", || begun.is_open());
+                leave.open();
+                first.join().unwrap();
+                guest.wait().unwrap();
+            });
         });
     }
 }

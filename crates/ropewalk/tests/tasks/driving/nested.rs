@@ -143,7 +143,8 @@ fn a_scope_inside_is_left_early() {
                         until("the driver is about to leave", || leave.is_open());
                     });
                 };
-                let second = scope.spawn(|| std::panic::catch_unwind(AssertUnwindSafe(|| runtime.block_on(root))));
+                let second =
+                    scope.spawn(|| std::panic::catch_unwind(AssertUnwindSafe(|| runtime.block_on(root))));
                 until("the strand waits", || inside.waiting() > 0);
                 leave.open();
                 first.join().unwrap();

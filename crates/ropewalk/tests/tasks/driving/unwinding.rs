@@ -137,6 +137,7 @@ fn a_host_that_ticks_leaves_no_borrow_behind() {
     for kind in THREADLESS {
         guarded(format!("{kind:?}"), || {
             let (runtime, leave, begun, inside) = (kind.build(), Gate::new(), Gate::new(), Gate::new());
+            let apart = Gate::new();
             thread::scope(|scope| {
                 let first = driver(scope, &runtime, &leave);
                 let other = scope.spawn(|| {
@@ -145,6 +146,7 @@ fn a_host_that_ticks_leaves_no_borrow_behind() {
                         inside.passed().wait();
                     };
                     let root = async {
+                        apart.open();
                         until("there is no driver", || leave.is_open());
                         strand::scope(|s| {
                             let child = s.spawn(body);
@@ -154,6 +156,7 @@ fn a_host_that_ticks_leaves_no_borrow_behind() {
                     };
                     panic_of(|| runtime.block_on(root))
                 });
+                until("it is polled apart", || apart.is_open());
                 leave.open();
                 first.join().unwrap();
                 while !begun.is_open() {
