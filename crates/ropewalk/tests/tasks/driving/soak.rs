@@ -126,10 +126,10 @@ impl World {
     /// Does something at random, and catches what may come of it.
     fn act(&self, dice: &mut Dice, depth: u32) {
         let acted = catch_unwind(AssertUnwindSafe(|| self.act_plainly(dice, depth)));
-        if let Err(payload) = acted {
-            if payload.is::<Interrupted>() || !may_end_by(&*payload) {
-                resume_unwind(payload);
-            }
+        if let Err(payload) = acted
+            && (payload.is::<Interrupted>() || !may_end_by(&*payload))
+        {
+            resume_unwind(payload);
         }
     }
 
@@ -249,16 +249,21 @@ impl World {
         let (piece, turns_before) = (Piece::new(&self.ledger), dice.roll(3));
         let owed = Owed::of(&piece);
         let (outer, piece) = (self.outer.pool("main").unwrap(), &piece);
-        strand::nursery(|n| {
-            drop(strand::Builder::new().pool(&outer).spawn_in(n, move || {
-                (0..turns_before).for_each(|_| strand::yield_now());
-                panic!("{ON_PURPOSE}: one for all");
-            }));
-            self.threadless.run(move || {
-                strand::sleep(Duration::from_micros(200));
-                piece.done();
-            });
-            owed.ended(true);
+        // Inside of that one, whose policy it is for a panic that comes beside another.
+        let inside = |f: &mut dyn FnMut()| self.outer.block_on(async { f() });
+        let mut owed = Some(owed);
+        inside(&mut || {
+            strand::nursery(|n| {
+                drop(strand::Builder::new().pool(&outer).spawn_in(n, move || {
+                    (0..turns_before).for_each(|_| strand::yield_now());
+                    panic!("{ON_PURPOSE}: one for all");
+                }));
+                self.threadless.run(move || {
+                    strand::sleep(Duration::from_micros(200));
+                    piece.done();
+                });
+                owed.take().expect("once").ended(true);
+            })
         });
     }
 

@@ -203,13 +203,16 @@ fn a_cancelled_strand_behind_a_busy_driver() {
     quiet();
     for kind in THREADLESS {
         guarded(format!("{kind:?}"), || {
-            let (runtime, leave) = (kind.build(), Gate::new());
+            let (runtime, leave, drives) = (kind.build(), Gate::new(), Gate::new());
             let outer = RuntimeKind::Threads(1).build();
             thread::scope(|scope| {
                 let first = scope.spawn(|| {
-                    runtime.block_on(async { until("it may leave", || leave.is_open()) });
+                    runtime.block_on(async {
+                        drives.open();
+                        until("it may leave", || leave.is_open());
+                    });
                 });
-                until_driven(&runtime);
+                until("it drives", || drives.is_open());
                 let handle = runtime.handle();
                 let queued = strand_in(&outer, move || handle.run(|| unreachable!("it is cancelled before")));
                 until("it waits", || runtime.tasks().iter().any(|task| task.to_string().contains("strand")));
