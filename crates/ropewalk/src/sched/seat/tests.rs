@@ -59,9 +59,6 @@ fn ask_and_leave(seat: &Seat, here: usize) {
 // mutation: seat-is-handed-to-nobody
 // - in crates/ropewalk/src/sched/seat.rs: `woken.into_iter().for_each(|candidate| wake_safely(candidate.waker)); // SQ5`
 // + `drop(woken);`
-// mutation: seat-lies-free-between-taking-and-waking
-// - in crates/ropewalk/src/sched/seat.rs: `(state.holder, state.handed) = (Some(heir.thread), Some(heir.number));`
-// + `state.handed = Some(heir.number);`
 #[test]
 fn model_the_seat_goes_from_candidate_to_candidate() {
     prim::model(|| {
