@@ -105,6 +105,22 @@ pub(crate) fn enter(runtime: Handle) -> Entered {
     Entered(std::marker::PhantomData)
 }
 
+/// The runtimes without threads that this stack is inside of as a root that is polled apart, outermost first. (A thread of the blocking pool is inside
+/// its runtime, but no root.)
+#[inline(never)] // TL1
+pub(crate) fn roots_here() -> Vec<Handle> {
+    let depth = DEPTH.get() as usize;
+    if depth == 0 {
+        return Vec::new();
+    }
+    let is_job = crate::sched::blocking::is_on_any() && with_worker(|worker| worker.is_none());
+    let skip = usize::from(is_job);
+    ENTERED.with_borrow(|entered| {
+        let roots = entered[entered.len() - depth..].iter().skip(skip);
+        roots.filter(|runtime| runtime.shared.is_threadless()).cloned().collect()
+    })
+}
+
 /// What this stack has entered leaves with it: others that run here meanwhile are not inside. See [`come_back`].
 #[inline]
 pub(crate) fn go_away() -> Vec<Handle> {

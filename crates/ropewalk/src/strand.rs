@@ -44,7 +44,7 @@ pub(crate) mod unwinding;
 pub use builder::Builder;
 pub(crate) use builder::strand_of_half;
 pub use handle::Strand;
-pub(crate) use scene::Scene;
+pub(crate) use scene::{Scene, is_orphan};
 pub use scope::{Scope, nursery, scope};
 pub(crate) use stack::StackCache;
 pub(crate) use stranded::Stranded;
@@ -54,8 +54,9 @@ use crate::sched::host::{LocalStrand, Order};
 use crate::sched::worker::Worker;
 use crate::task::{SpawnLocalError, TaskHandle, TaskId};
 use crate::{Handle, local};
+pub(crate) use nursery::Recall;
 use ropewalk_core::task::{Header, TaskRef};
-pub(crate) use seat::{Belongings, Manner, Seat, interrupt_if_failed};
+pub(crate) use seat::{Belongings, Manner, Seat, interrupt_if_failed, is_interrupted, may_be_interrupted};
 pub(crate) use spans::Spans;
 use std::any::Any;
 use std::fmt::{self, Write};
@@ -108,7 +109,8 @@ impl std::error::Error for LiveStrands {}
 /// ```
 ///
 /// # Panics
-/// With what `f` panics with, and if the default runtime cannot start.
+/// With what `f` panics with, and if the default runtime cannot start. In a runtime without threads see also
+/// [`Runtime::run`](crate::Runtime::run).
 #[track_caller]
 pub fn run<F, T>(f: F) -> T
 where
@@ -126,12 +128,19 @@ where
     T: Send,
 {
     let spawned_at = Location::caller();
+    // Should the wait unwind, the scope cancels the strand, and drives the runtime itself until that has ended.
     scope(|s| {
         let root = {
             let _inside = context::enter(runtime.clone());
             s.spawn_from(spawned_at, f)
         };
-        handle::value_of(crate::wait::block_on_in(runtime, root))
+        match crate::wait::block_on_in(runtime, root) {
+            Err(StrandError::Cancelled) if runtime.shared.is_threadless() => panic!(
+                "ropewalk: run: the strand was cancelled, by itself, or because it had begun on another thread, to which it belonged \
+                 and which does not drive the runtime any more"
+            ),
+            ended => handle::value_of(ended),
+        }
     })
 }
 

@@ -7,18 +7,24 @@
 //! | on a strand | suspends the strand |
 //! | in a task's poll, or a destructor on a worker | parks the stack; the worker goes on on another |
 //! | on a plain thread | parks the thread |
+//!
+//! Where that is inside the `block_on` of a runtime without threads that another thread drives, it drives when that one leaves
+//! (`wait/candidate.rs`).
 
 mod alarm;
+mod candidate;
 mod root;
 
 use crate::context;
-use crate::runtime::BlockInTask;
+use crate::runtime::{BlockInTask, Handle};
 use crate::sched::host::{Extra, Ticket};
 use crate::sched::park::ThreadParker;
 use crate::sched::reasons;
 use crate::sched::worker::Worker;
+pub(crate) use crate::strand::is_interrupted;
 use crate::strand::{Belongings, Manner, Seat, interrupt_if_failed};
 pub(crate) use alarm::{Alarm, wait_at_most};
+use candidate::{Manner as Need, Waiting, is_root_here, park_thread};
 pub(crate) use root::{Abort, block_on_in};
 use ropewalk_core::task::Header;
 use std::cell::Cell;
@@ -40,7 +46,7 @@ use std::time::{Duration, Instant};
 /// # Panics
 /// With what the future panics with; with [`HandlerGaveUp`] if a handler returns too early; inside a task if the runtime
 /// was built with [`BlockInTask::Panic`], or if there is no memory for another stack; inside a
-/// [transaction](crate::stm::atomically).
+/// [transaction](crate::stm::atomically). Inside the [`block_on`](crate::Runtime::block_on) of a runtime without threads as that does.
 #[inline(always)] // a strand waits in its caller's frame: see "waiting" in `strand/seat.rs`
 pub fn wait<F: IntoFuture>(future: F) -> F::Output {
     let mut future = pin!(future.into_future());
@@ -103,7 +109,7 @@ impl Handler for Blocking {
                 worker.hold();
             }
         });
-        park_thread(|cx| future.as_mut().poll(cx));
+        park_thread("a wait", |cx| future.as_mut().poll(cx));
     }
 }
 
@@ -261,7 +267,7 @@ fn wait_by<F: Future>(frame: &HandlerFrame, future: Pin<&mut F>) -> F::Output {
     output.unwrap_or_else(|| std::panic::panic_any(HandlerGaveUp))
 }
 
-/// The strand that runs here, if nobody has decided how it waits.
+/// The strand that runs here, if nobody has decided how it waits, and it is in no root that is polled apart.
 ///
 /// # Panics
 /// As [`Holds::refuse_to_wait`](crate::thread::Holds::refuse_to_wait).
@@ -271,7 +277,7 @@ fn strand_without_handlers() -> Option<NonNull<Seat>> {
         let seat = worker?.frame.strand.get()?;
         // SAFETY: the strand that runs here is alive while it runs, and so is its seat (S1).
         let own = unsafe { &seat.as_ref().own };
-        own.handlers.is_empty().then(|| {
+        (own.handlers.is_empty() && !is_root_here()).then(|| {
             own.holds.refuse_to_wait();
             seat
         })
@@ -289,23 +295,35 @@ fn wait_elsewhere<F: Future>(future: Pin<&mut F>) -> F::Output {
 
 /// Waits as the place does, handlers aside.
 fn wait_as_here<F: Future + ?Sized>(mut future: Pin<&mut F>) -> F::Output {
+    if !is_root_here() {
+        return wait_at(|cx| future.as_mut().poll(cx));
+    }
+    let mut waiting = Waiting::new(&[], Need::Open("a wait"), |cx, _| future.as_mut().poll(cx));
+    wait_at(|cx| waiting.poll(cx))
+}
+
+/// Suspends the strand, or parks the stack or the thread, until `attempt` is ready.
+fn wait_at<R>(mut attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
     context::with_worker(|worker| {
         let Some(worker) = worker else {
-            return park_thread(|cx| poll_in_nurseries(future.as_mut(), cx));
+            return park_thread_apart(|cx| poll_in_nurseries(&mut attempt, cx));
         };
         worker.frame.own().holds.refuse_to_wait();
         if let Some(seat) = worker.frame.strand.get() {
             // SAFETY: the strand that runs here is alive while it runs.
-            return unsafe { seat.as_ref() }.wait(Manner::Open, |cx| future.as_mut().poll(cx));
+            return unsafe { seat.as_ref() }.wait(Manner::Open, attempt);
         }
         refuse_if_in_task(worker);
-        worker.wait_here(|cx| poll_in_nurseries(future.as_mut(), cx))
+        worker.wait_here(|cx| poll_in_nurseries(&mut attempt, cx))
     })
 }
 
 /// Polls what is waited for off strands. A nursery around it that has failed makes it unwind.
-fn poll_in_nurseries<F: Future + ?Sized>(future: Pin<&mut F>, cx: &mut Context<'_>) -> Poll<F::Output> {
-    let polled = future.poll(cx);
+fn poll_in_nurseries<R>(
+    attempt: &mut impl FnMut(&mut Context<'_>) -> Poll<R>,
+    cx: &mut Context<'_>,
+) -> Poll<R> {
+    let polled = attempt(cx);
     if polled.is_pending() {
         interrupt_if_failed(cx.waker());
     }
@@ -339,14 +357,32 @@ pub(crate) fn wait_shielded<R>(worker: &Worker, attempt: impl FnMut(&mut Context
 /// Waits wherever this is, to the end, and whatever handlers say: others rely on it. In a hook, where no stack can be
 /// parked, the thread is.
 pub(crate) fn wait_to_the_end<R>(attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+    wait_to_the_end_driving(&[], &|_| (), attempt)
+}
+
+/// The same for something that is done in `threadless` runtimes, among others, of which this may be the thread that has to drive them.
+/// `instead` is called where it must not, because they are bound to a thread that does not.
+pub(crate) fn wait_to_the_end_driving<R>(
+    threadless: &[Handle],
+    instead: &dyn Fn(&Handle),
+    mut attempt: impl FnMut(&mut Context<'_>) -> Poll<R>,
+) -> R {
+    if threadless.is_empty() && !is_root_here() {
+        return wait_to_the_end_apart(attempt);
+    }
+    let mut waiting = Waiting::new(threadless, Need::ToTheEnd(instead), |cx, _| attempt(cx));
+    wait_to_the_end_apart(|cx| waiting.poll(cx))
+}
+
+fn wait_to_the_end_apart<R>(attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
     context::with_worker(|worker| match worker {
         Some(worker) if worker.frame.current.get().is_some() => wait_shielded(worker, attempt),
-        _ => park_thread(attempt),
+        _ => park_thread_apart(attempt),
     })
 }
 
-/// Parks the thread until `attempt` is ready.
-fn park_thread<R>(attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+/// Parks the thread until `attempt` is ready, and drives nothing.
+fn park_thread_apart<R>(attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
     park_thread_until(None, attempt).expect("without a limit it waits to the end")
 }
 

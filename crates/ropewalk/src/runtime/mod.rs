@@ -95,12 +95,28 @@ impl Runtime {
         Ok(runtime)
     }
 
-    /// Runs `future` on this thread until it is done, while the workers run what it spawns. Without worker threads this
-    /// thread runs everything meanwhile. Inside a task or strand it is the same as [`wait`](crate::wait).
+    /// Runs `future` on this thread until it is done, while the workers run what it spawns. Inside a task or strand of this runtime it
+    /// is the same as [`wait`](crate::wait).
+    ///
+    /// # Without worker threads
+    ///
+    /// This thread runs everything meanwhile: it *drives*. While another one does, `future` is polled here, and that one runs the rest. When
+    /// it is done, the one that has waited longest drives: that may be any wait inside such a future, too. So each
+    /// goes on until it has what it waits for. It may be called on strands and in tasks of another runtime: a strand that is
+    /// cancelled while it drives ends `future` first, and gives up driving.
+    ///
+    /// What has begun on a thread as a local task, a strand, or a task that waits in the middle of a poll, ends there. As long as there is such
+    /// a thing the runtime is *bound* to that thread. A thread whose future is done leaves it so; but for strands that borrow from calls on
+    /// other threads, which wait for them, it goes on for a second, and then cancels them. (In [`try_tick`](Self::try_tick) and
+    /// [`run_until_stalled`](Self::run_until_stalled) it cancels them at once.)
+    ///
+    /// If the thread to which it is bound has exited, that stays so: `block_on` panics, `try_tick` is refused, and when the
+    /// runtime ends, dropped or by [`shutdown`](Self::shutdown), what is bound is left behind and named.
     ///
     /// # Panics
-    /// With what `future` panics with. Also if the runtime has no threads and holds local tasks that belong to another
-    /// thread, and if a task's panic ended the runtime ([`UnhandledPanic::Terminate`]).
+    /// With what `future` panics with, and if a task's panic ended the runtime ([`UnhandledPanic::Terminate`]). If the runtime has no threads, is bound
+    /// to another thread, by a local task, a strand or a task that waits in its poll, and that one does not drive it: at once, or when it
+    /// stops while this waits; a [`wait`](crate::wait) inside `future` panics then, too.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         self.handle.block_on(future)
     }
@@ -115,7 +131,8 @@ impl Runtime {
     /// ```
     ///
     /// # Panics
-    /// With what `f` panics with, and as [`block_on`](Self::block_on).
+    /// With what `f` panics with, and as [`block_on`](Self::block_on). Without worker threads also if `f` has begun on another thread, which drove the
+    /// runtime then, and had not ended a second after that one was done: it is cancelled there. However it panics, `f` has ended.
     #[track_caller]
     pub fn run<F, T>(&self, f: F) -> T
     where
@@ -275,6 +292,9 @@ impl Runtime {
     /// * in a task of this runtime, through a [`Handle`] or not. It waits for all others, not for itself nor for those that
     ///   do the same; but what it had to cancel it does not see end. It goes on to its next suspension, where it is cancelled;
     /// * more than once, also at the same time: everybody waits, and who comes late finds nothing left.
+    ///
+    /// If a strand that waits here is cancelled, or a nursery around it fails, the deadline is now: what is left is cancelled, the account is
+    /// given, and the strand's next wait unwinds.
     ///
     /// ```
     /// use std::time::Duration;

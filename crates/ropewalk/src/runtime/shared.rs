@@ -286,6 +286,11 @@ impl Shared {
         let _ = pool;
     }
 
+    /// Whether its first pool has no threads, and is driven by those that wait.
+    pub(crate) fn is_threadless(&self) -> bool {
+        self.seat.get().is_some()
+    }
+
     pub(crate) fn seat(&self) -> Result<&Seat, RuntimeError> {
         self.seat.get().ok_or_else(|| {
             RuntimeError::Misuse(

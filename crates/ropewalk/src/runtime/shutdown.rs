@@ -12,12 +12,12 @@ use crate::context;
 use crate::inspect::TaskInfo;
 use crate::sched::blocking::is_on_thread_of;
 use crate::sched::host::{Extra, Ticket};
-use crate::sched::hosted::{Driving, Taken};
+use crate::sched::hosted::{Driving, Standing, Taken};
 use crate::sched::park::WorkerState;
 use crate::sched::pool::Pool;
 use crate::sched::station::Status;
 use crate::sched::worker::Worker;
-use crate::wait::wait_at_most;
+use crate::wait::{is_interrupted, wait_at_most};
 use ropewalk_core::prim::fence;
 use ropewalk_core::prim::real::Ordering::{Relaxed, SeqCst};
 use ropewalk_core::task::Header;
@@ -157,27 +157,30 @@ impl Shared {
         (accepted + done + present).saturating_sub(ended)
     }
 
-    /// Waits until nothing is alive but those who wait for that, at most for `limit`. False: something is.
+    /// Waits until nothing is alive but those who wait for that, at most for `limit`, or until the strand that waits is cancelled, or
+    /// a nursery around it has failed. False: something is.
     fn drain(&self, place: Place, limit: Duration) -> bool {
         self.start_draining();
         let until = Instant::now().checked_add(limit); // a limit that the clock cannot hold is none
         let drained = || self.live() <= self.callers();
-        let over = || until.is_some_and(|until| Instant::now() >= until);
-        while !drained() && !over() {
-            let seat = self.seat.get().filter(|_| matches!(place, Place::Thread | Place::OtherWorker));
-            let free = match seat.map(|seat| seat.take()) {
-                Some(Ok(mut driving)) => {
-                    driving.run_until_or(until, |waker| self.watch_pools(waker), drained);
-                    continue;
-                }
-                Some(Err(Taken::BoundTo(_) | Taken::Over)) | None => None,
-                Some(Err(Taken::ByThisThread | Taken::ByAnother)) => seat,
-            };
-            let _in_time = wait_at_most(until, |cx| {
+        let is_late = || until.is_some_and(|until| Instant::now() >= until);
+        let is_over = |waker: &Waker| drained() || is_late() || is_interrupted(waker);
+        let seat = self.seat.get().filter(|_| matches!(place, Place::Thread | Place::OtherWorker));
+        let mut standing = seat.map(Standing::new);
+        while !is_over(Waker::noop()) {
+            let handed = wait_at_most(until, |cx| {
                 self.watch_pools(cx.waker());
-                let takes_over = free.is_some_and(|seat| seat.watch(cx.waker()));
-                if drained() || takes_over { Poll::Ready(()) } else { Poll::Pending }
+                match standing.as_mut().and_then(|standing| standing.ask(cx.waker())) {
+                    Some(driving) => Poll::Ready(Some(driving)),
+                    None if is_over(cx.waker()) => Poll::Ready(None),
+                    None => Poll::Pending,
+                }
             });
+            if let Some(Some(mut driving)) = handed {
+                driving.heed(true);
+                let watch = |waker: &Waker| self.watch_pools(waker);
+                driving.run_until_or(until, watch, |bell| drained() || is_interrupted(bell));
+            }
         }
         drained()
     }

@@ -19,7 +19,7 @@ mod job;
 mod thread;
 
 pub(crate) use job::{Job, observation, spawn};
-pub(crate) use thread::{current_job, is_on_thread_of};
+pub(crate) use thread::{current_job, is_on_any, is_on_thread_of};
 
 use super::counters::Count;
 use super::spin::SpinRight;

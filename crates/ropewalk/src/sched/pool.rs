@@ -98,6 +98,10 @@ pub(crate) struct Pool {
     pub(crate) strands: Strands,
     /// Who drives it, while that one sleeps on a worker of another runtime.
     guest: Lock<Option<Waker>>,
+    /// The guest gets up, too, if what it waits for is interrupted.
+    pub(super) recalls_guest: AtomicBool,
+    /// Strands were started in it that borrow from calls outside.
+    pub(crate) may_have_orphans: AtomicBool,
 }
 
 impl Pool {
@@ -147,6 +151,8 @@ impl Pool {
             hosted,
             strands,
             guest: Lock::new(None),
+            recalls_guest: AtomicBool::new(false),
+            may_have_orphans: AtomicBool::new(false),
             config,
         })
     }
@@ -172,6 +178,22 @@ impl Pool {
         self.notify_or_watch(); // its barrier stands between the push and the look at the phase
         if self.phase() == Phase::Closed {
             self.refuse_late();
+        }
+    }
+
+    /// Takes tasks that came from outside out of the queue again, where no worker may come for them: those that `is_meant` are
+    /// dropped unrun.
+    pub(crate) fn take_back(&self, is_meant: impl Fn(&Runnable) -> bool) {
+        let queued: Vec<_> = (0..self.injector.len()).map_while(|_| self.injector.pop()).collect();
+        for task in queued {
+            if is_meant(&task) {
+                task.cancel(false);
+                drop(task);
+                self.gate.leave();
+                self.one_ended();
+            } else {
+                self.queue_outside(task); // a driver may have come meanwhile
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use super::pool::Pool;
 use super::station::Station;
 use super::worker::Worker;
 use crate::drive::time::{Bell, Entry, Shard};
-use crate::wait::wait_shielded;
+use crate::wait::{is_interrupted, wait_shielded};
 use ropewalk_core::prim::real::Ordering::Relaxed;
 use std::pin::pin;
 use std::sync::{Arc, Weak};
@@ -93,6 +93,7 @@ impl Pool {
             }
             match alarm.as_mut().as_pin_mut().map(|alarm| alarm.poll(cx)) {
                 Some(Poll::Ready(())) => Poll::Ready(()),
+                _ if self.recalls_guest.load(Relaxed) && is_interrupted(cx.waker()) => Poll::Ready(()),
                 _ => self.poll_guest(station, cx),
             }
         });

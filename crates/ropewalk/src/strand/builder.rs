@@ -155,6 +155,9 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
+    if let (Some(scene), None, true) = (scene, worker, pool.hosted) {
+        scene.starts_in_threadless(pool);
+    }
     let parent = worker.filter(|worker| worker.frame.strand.get().is_some());
     let known = Known::of(settings.name, pool);
     let extra = Stranded::new(known, scene, parent.map(|worker| worker.index() as u16));

@@ -1,6 +1,6 @@
 //! The nurseries around what runs: the first child's panic interrupts what their owner waits for.
 
-use super::scene::Scene;
+use super::scene::{Kind, Scene};
 use super::seat::Belongings;
 use std::cell::Cell;
 use std::ptr::null;
@@ -39,6 +39,26 @@ impl Chain {
         let all = std::iter::successors(scene(self.0.get()), |inner| scene(inner.outer()));
         // All of them get the waker, also if one has failed already.
         all.fold(false, |failed, scene| scene.poll_failed(waker) | failed)
+    }
+}
+
+/// Interrupts a root from outside, wherever it waits: a nursery around it, without children.
+pub(crate) struct Recall(Scene);
+
+impl Recall {
+    pub(crate) fn new() -> Self {
+        Self(Scene::new(Kind::Nursery))
+    }
+
+    /// Polls a root, or a part of one. It may be suspended in the middle.
+    pub(crate) fn within<R>(&self, poll: impl FnOnce() -> R) -> R {
+        let _inside = Inside::new(&self.0);
+        poll()
+    }
+
+    /// What waits inside now, or begins to, unwinds.
+    pub(crate) fn interrupt(&self) {
+        self.0.interrupt();
     }
 }
 

@@ -22,17 +22,22 @@
 //! * **C3** A child is in the list from before it can run until 2, and its task is alive as long.
 //! * **C4** No user code runs under the lock: wakers are cloned, called and dropped, and tasks cancelled, outside.
 
+use super::stranded::{Stranded, carried};
 use super::{Interrupted, LiveStrands, rethrow};
 use crate::runtime::{Handle, complain, wake_safely};
-use crate::wait::wait_to_the_end;
+use crate::sched::host::{Extra, Tasks};
+use crate::sched::pool::Pool;
+use crate::wait::wait_to_the_end_driving;
 use ropewalk_core::blocked::{Reason, address_of, note};
 use ropewalk_core::linked;
 use ropewalk_core::list::{Links, List};
+use ropewalk_core::prim::real::Ordering::Relaxed;
 use ropewalk_core::prim::{BriefGuard, BriefLock};
-use ropewalk_core::task::{Header, PanicInfo, TaskId, TaskRef};
+use ropewalk_core::task::{Header, PanicInfo, Runnable, TaskId, TaskRef};
 use std::any::Any;
 use std::cell::Cell;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 /// What children and their scope have in common; see the head of this file.
@@ -40,6 +45,8 @@ pub(crate) struct Scene {
     kind: Kind,
     /// The task that it lies in, for those who look at its children; `None`: a plain thread.
     owner: Option<TaskId>,
+    /// The thread that its call is on; see [`Scene::this_thread`].
+    thread: usize,
     /// The nursery around this one, if it is one. Used by the stack it lies on only.
     outer: Cell<*const Scene>,
     members: BriefLock<Members>,
@@ -62,6 +69,8 @@ struct Members {
     alive: usize,
     /// Those who wait until nobody is.
     waiting: Vec<Waker>,
+    /// Pools of runtimes without threads in which children were started from outside.
+    threadless: Vec<Arc<Pool>>,
     /// Who comes from now on is cancelled: a child of a nursery has panicked, or the closure is over.
     doomed: bool,
     /// What the first panic in a nursery said.
@@ -109,7 +118,18 @@ impl Scene {
 
     fn of(owner: Option<TaskId>, kind: Kind) -> Self {
         let members = BriefLock::new(Members::default());
-        Self { kind, owner, outer: Cell::new(std::ptr::null()), members }
+        Self { kind, owner, thread: Self::this_thread(), outer: Cell::new(std::ptr::null()), members }
+    }
+
+    /// A name for this thread, which no other one has at the same time. (A strand that roams may leave it.)
+    pub(crate) fn this_thread() -> usize {
+        thread_local!(static HERE: u8 = const { 0 });
+        HERE.try_with(|here| std::ptr::from_ref(here).addr()).unwrap_or(0)
+    }
+
+    /// Interrupts what waits inside, as if a child had failed.
+    pub(crate) fn interrupt(&self) {
+        self.fail(self.members.lock(), Some(String::new()));
     }
 
     /// A scope with one child that is counted and not made yet: see [`enrol_expected`](Self::enrol_expected).
@@ -294,16 +314,56 @@ impl Scene {
         drop(live);
         drop(children);
         if self.members.lock().alive > 0 {
-            wait_to_the_end(|cx| self.poll_empty(cx));
+            self.wait_for_all();
         }
         let mut members = self.members.lock();
         let (panics, forgotten) =
             (std::mem::take(&mut members.panics), std::mem::take(&mut members.with_handle));
         let (owner, said) = (members.owner.take(), members.said.take());
+        let threadless = std::mem::take(&mut members.threadless);
         drop(members);
-        drop(owner);
+        drop((owner, threadless));
         Remains { live: names, panics, forgotten, said }
     }
+}
+
+impl Scene {
+    /// A child is started in a runtime without threads, from outside: this may be the thread that has to drive it.
+    pub(super) fn starts_in_threadless(&self, pool: &Arc<Pool>) {
+        pool.may_have_orphans.store(true, Relaxed); // the child's queue publishes it
+        let mut members = self.members.lock();
+        if members.threadless.iter().all(|known| !Arc::ptr_eq(known, pool)) {
+            members.threadless.push(pool.clone());
+        }
+    }
+
+    /// Waits to the end until no child is alive. Where nobody may drive, because the workers are bound to a thread that does not,
+    /// children that have not begun are taken out of the queue. (Others there are none: HD1.)
+    fn wait_for_all(&self) {
+        let threadless: Vec<_> = self.members.lock().threadless.iter().map(Handle::of_worker).collect();
+        let take_back = |runtime: &Handle| runtime.main().take_back(|task| self.is_unstarted_child(task));
+        wait_to_the_end_driving(&threadless, &take_back, |cx| self.poll_empty(cx));
+    }
+
+    fn is_unstarted_child(&self, task: &Runnable) -> bool {
+        // SAFETY: a task that can run is alive.
+        let strand = unsafe { carried(task.as_raw()) };
+        strand.is_some_and(|strand| !strand.has_started() && std::ptr::eq(strand.tie().scene, self))
+    }
+}
+
+/// Whether `task` is a strand that borrows from a call on another thread than `here`; if so, whether it has started.
+///
+/// # Safety
+/// The caller drives the pool that the task is in: so it does not end meanwhile.
+pub(crate) unsafe fn is_orphan(task: &TaskRef, here: usize) -> Option<bool> {
+    if task.kind() != Stranded::KIND || task.has_ended() {
+        return None;
+    }
+    // SAFETY: it is one of those; the place of the extra does not depend on how big the task is.
+    let strand = unsafe { task.extra::<Tasks<Stranded, false>>() };
+    let scene = strand.tie().scene()?; // C1: it has not left
+    (scene.thread != here).then(|| strand.has_started())
 }
 
 impl Members {

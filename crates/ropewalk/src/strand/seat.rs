@@ -67,6 +67,11 @@ impl Belongings {
         })
     }
 
+    /// Whether a nursery around what runs here has failed, and may interrupt it.
+    fn has_failed(&self, waker: &Waker) -> bool {
+        !self.nurseries.is_empty() && self.shields.get() == 0 && self.nurseries.poll_failed(waker)
+    }
+
     pub(crate) fn take(&self) -> Self {
         Self {
             handlers: self.handlers.take(),
@@ -360,6 +365,24 @@ impl Seat {
         unwinding::wake_later(&self.waker(), &self.own.spared);
     }
 
+    /// Whether an open wait of it, here and now, would unwind; if not, `waker` is called should a nursery fail.
+    fn would_throw(&self, worker: &Worker, waker: &Waker) -> bool {
+        // It may not have been polled since it was cancelled.
+        // SAFETY: the current task is alive while it runs.
+        let is_cancelled =
+            || worker.frame.current.get().is_some_and(|task| unsafe { Header::is_cancelled(task) });
+        let is_interrupted =
+            || self.is_cancelled() || is_cancelled() || self.own.nurseries.poll_failed(waker);
+        if self.own.shields.get() > 0 || !is_interrupted() {
+            return false;
+        }
+        if self.is_unwinding() {
+            unwinding::wake_later(waker, &self.own.spared);
+            return false;
+        }
+        true
+    }
+
     /// Whether it unwinds (S3).
     #[inline(always)]
     pub(super) fn is_unwinding(&self) -> bool {
@@ -422,9 +445,7 @@ fn cannot_interrupt() {
 
 /// What a plain thread, or a task's stack, waits with: the same rule for nurseries.
 pub(crate) fn interrupt_if_failed(waker: &Waker) {
-    let failed = Belongings::here(|own| {
-        !own.nurseries.is_empty() && own.shields.get() == 0 && own.nurseries.poll_failed(waker)
-    });
+    let failed = Belongings::here(|own| own.has_failed(waker));
     if failed && cfg!(panic = "abort") {
         return cannot_interrupt();
     }
@@ -435,4 +456,21 @@ pub(crate) fn interrupt_if_failed(waker: &Waker) {
             None => Belongings::here(|own| unwinding::wake_later(waker, &own.spared)),
         }
     }
+}
+
+/// Whether something could interrupt what waits here: it is a strand, or in a nursery.
+pub(crate) fn may_be_interrupted() -> bool {
+    super::with_seat(|_, _| ()).is_some() || Belongings::here(|own| !own.nurseries.is_empty())
+}
+
+/// Whether a wait that is begun here would unwind, whatever this is; if not, `waker` is called should a nursery fail. (A strand that is
+/// cancelled is woken anyhow.)
+pub(crate) fn is_interrupted(waker: &Waker) -> bool {
+    if cfg!(panic = "abort") {
+        return false;
+    }
+    let of_strand = super::with_seat(|worker, seat| seat.would_throw(worker, waker));
+    of_strand.unwrap_or_else(|| {
+        Belongings::here(|own| own.has_failed(waker)) && unwinding::is_certain() == Some(false)
+    })
 }

@@ -21,7 +21,7 @@
 //!   panic is counted there. (Whether it is, it does not always know: S3 in `seat.rs`.)
 
 use super::scene::{Scene, Tie};
-use crate::sched::host::{Extra, Observation};
+use crate::sched::host::{Extra, Observation, Tasks};
 use crate::sched::pool::Pool;
 use crate::task::observation;
 use ropewalk_core::prim::real::{AtomicU32, Ordering::Relaxed};
@@ -119,6 +119,17 @@ impl Stranded {
 
     pub(crate) fn observation(&self) -> Option<&Observation> {
         self.known.as_ref()?.observation.as_ref()
+    }
+}
+
+/// What a strand carries; `None`: it is none, or is local.
+///
+/// # Safety
+/// The task is alive.
+pub(super) unsafe fn carried<'a>(task: NonNull<Header>) -> Option<&'a Stranded> {
+    // SAFETY: the caller's promise; the place of the extra does not depend on how big the task is.
+    unsafe {
+        (Header::kind(task) == Stranded::KIND).then(|| Header::extra::<Tasks<Stranded, false>>(task).as_ref())
     }
 }
 

@@ -1,9 +1,9 @@
 //! Waiting with a limit, wherever it is done. For what is rare and must not depend on any runtime's clock: going down.
 
-use super::{park_thread_until, wait_shielded};
+use super::{is_root_here, park_thread_until, wait_shielded, wait_to_the_end};
 use crate::context;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -38,22 +38,28 @@ pub(crate) fn wait_at_most<R>(
     until: Option<Instant>,
     mut attempt: impl FnMut(&mut Context<'_>) -> Poll<R>,
 ) -> Option<R> {
-    let mut alarm = None;
-    context::with_worker(|worker| match worker {
-        None => park_thread_until(until, attempt),
-        Some(worker) => wait_shielded(worker, |cx| {
-            if let Poll::Ready(value) = attempt(cx) {
-                return Poll::Ready(Some(value));
-            }
-            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            if left == Some(Duration::ZERO) {
-                return Poll::Ready(None);
-            }
-            if alarm.is_none() {
-                let waker = cx.waker().clone();
-                alarm = Alarm::set(left, move || waker.wake());
-            }
-            if alarm.is_none() { Poll::Ready(None) } else { Poll::Pending }
-        }),
-    })
+    let is_root = is_root_here();
+    if !is_root && context::with_worker(|worker| worker.is_none()) {
+        return park_thread_until(until, attempt);
+    }
+    let mut alarm: Option<(Waker, Alarm)> = None;
+    let timed = |cx: &mut Context<'_>| {
+        if let Poll::Ready(value) = attempt(cx) {
+            return Poll::Ready(Some(value));
+        }
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        if left == Some(Duration::ZERO) {
+            return Poll::Ready(None);
+        }
+        // What drives meanwhile is polled by others than what does not.
+        if !alarm.as_ref().is_some_and(|(waker, _)| waker.will_wake(cx.waker())) {
+            let (waker, rung) = (cx.waker().clone(), cx.waker().clone());
+            alarm = Alarm::set(left, move || rung.wake()).map(|alarm| (waker, alarm));
+        }
+        if alarm.is_none() { Poll::Ready(None) } else { Poll::Pending }
+    };
+    if is_root {
+        return wait_to_the_end(timed);
+    }
+    context::with_worker(|worker| wait_shielded(worker.expect("no plain thread"), timed))
 }

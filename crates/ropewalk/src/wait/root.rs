@@ -1,15 +1,16 @@
 //! The root of a program: `block_on`, with threads and without.
 
-use super::{park_thread, refuse_if_in_task, refuse_in_transaction_here, wait};
+use super::{Waiting, park_thread, poll_in_nurseries, refuse_if_in_task, refuse_in_transaction_here, wait};
 use crate::context;
 use crate::local::Lent;
 use crate::runtime::Handle;
 use crate::sched::host::{Order, Ticket, make};
-use crate::sched::hosted::{Driving, Seat, Taken};
+use crate::sched::hosted::Driving;
 use crate::sched::worker::Worker;
+use crate::strand::{Interrupted, Recall, is_interrupted, may_be_interrupted};
 use ropewalk_core::task::{Async, TaskError};
+use std::any::Any;
 use std::future::{Future, poll_fn};
-use std::panic::resume_unwind;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -25,8 +26,8 @@ pub(crate) fn block_on_in<F: Future>(runtime: &Handle, future: F) -> F::Output {
         return wait(future);
     }
     let mut future = pin!(future);
-    if let Ok(seat) = runtime.shared.seat() {
-        return drive(runtime, seat, future);
+    if runtime.shared.is_threadless() {
+        return drive(runtime, future);
     }
     let mut root = Root::new(runtime);
     wait_apart(|cx| root.poll(cx, future.as_mut()))
@@ -71,42 +72,59 @@ impl Drop for Root<'_> {
 }
 
 /// Waits where `block_on` was called, which is not inside the runtime it is of.
-fn wait_apart<R>(poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
-    if context::with_worker(|worker| worker.is_some()) { wait(poll_fn(poll)) } else { park_thread(poll) }
-}
-
-/// `block_on` without threads: takes the seat and drives. While somebody else has it, the future is polled here, and woken
-/// by them; when they leave, this one takes over.
-fn drive<F: Future>(runtime: &Handle, seat: &Seat, mut future: Pin<&mut F>) -> F::Output {
-    context::with_worker(|host| host.map(refuse_if_in_task));
-    let mut root = Root::new(runtime);
-    loop {
-        match seat.take() {
-            Ok(driving) => return drive_root(runtime, driving, future),
-            Err(Taken::ByThisThread | Taken::ByAnother) => {
-                let done = wait_apart(|cx| match seat.watch(cx.waker()) {
-                    true => Poll::Ready(None),
-                    false => root.poll(cx, future.as_mut()).map(Some),
-                });
-                if let Some(output) = done {
-                    return output;
-                }
-            }
-            Err(reason @ Taken::BoundTo(_)) => panic!("ropewalk: block_on: {reason}"),
-            Err(Taken::Over) => return wait_apart(|cx| root.poll(cx, future.as_mut())),
-        }
+fn wait_apart<R>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+    if context::with_worker(|worker| worker.is_some()) {
+        wait(poll_fn(poll))
+    } else {
+        park_thread("block_on", |cx| poll_in_nurseries(&mut poll, cx))
     }
 }
 
-/// The root becomes a pinned task of the first worker, so that it is scheduled like everything else.
-fn drive_root<F: Future>(runtime: &Handle, mut driving: Driving<'_>, mut future: Pin<&mut F>) -> F::Output {
+/// `block_on` without threads: takes the seat and drives. While another thread has it, the future is polled here, as a candidate, and
+/// woken by that one.
+fn drive<F: Future>(runtime: &Handle, mut future: Pin<&mut F>) -> F::Output {
+    context::with_worker(|host| host.map(refuse_if_in_task));
+    let mut root = Root::new(runtime);
+    let is_driven =
+        |driven: Option<&Handle>| driven.is_some_and(|driven| Arc::ptr_eq(&driven.shared, &runtime.shared));
+    let attempt = |cx: &mut Context<'_>, driven: Option<&Handle>| match is_driven(driven) {
+        true => future.as_mut().poll(cx),
+        false => root.poll(cx, future.as_mut()),
+    };
+    let mut waiting = Waiting::of_root(runtime, "block_on", attempt);
+    wait_apart(|cx| waiting.poll(cx))
+}
+
+/// How the drive for a root ended.
+pub(super) enum Driven<R> {
+    Done(R),
+    Panicked(Box<dyn Any + Send>),
+    /// A panic ended the runtime, and with it the root.
+    Terminated,
+    /// The wait that drove was interrupted, and the root has ended.
+    Interrupted,
+}
+
+/// The root becomes a pinned task of the first worker, so that it is scheduled like everything else. If it `heeds` what interrupts the
+/// caller, the root is then interrupted, too, and driven to its end.
+pub(super) fn drive_root<R>(
+    runtime: &Handle,
+    mut driving: Driving<'_>,
+    heeds: bool,
+    mut root: impl FnMut(&mut Context<'_>) -> Poll<R>,
+) -> Driven<R> {
     let worker: *const Worker = driving.first();
     let lent = Lent::from_here();
+    let recall = (heeds && may_be_interrupted()).then(Recall::new);
     let body = poll_fn(|cx: &mut Context<'_>| {
         // SAFETY: the seat, and with it the worker, is held until the root is over.
         let leave = LeaveUnlessPending(unsafe { &*worker });
-        // SAFETY: the caller of `block_on` stands still until the root is over.
-        let polled = unsafe { lent.within(|| future.as_mut().poll(cx)) };
+        let poll = || match &recall {
+            Some(recall) => recall.within(|| root(cx)),
+            None => root(cx),
+        };
+        // SAFETY: the caller stands still until the root is over.
+        let polled = unsafe { lent.within(poll) };
         if polled.is_pending() {
             std::mem::forget(leave);
         }
@@ -122,20 +140,27 @@ fn drive_root<F: Future>(runtime: &Handle, mut driving: Driving<'_>, mut future:
     };
     let abort = Abort("the scheduler, or a hook called by it, panicked under block_on");
     driving.first().push_pinned(runnable);
-    driving.run_root_until(|| handle.is_finished() || runtime.shared.is_terminated());
+    driving.heed(recall.is_some());
+    let bell = recall.as_ref().map(|_| driving.bell());
+    let is_recalled = || bell.as_ref().is_some_and(is_interrupted);
+    driving.run_root_until(|| handle.is_finished() || runtime.shared.is_terminated() || is_recalled());
+    driving.heed(false);
+    let recalled = !handle.is_finished() && !runtime.shared.is_terminated();
     if !handle.is_finished() {
         handle.cancel();
-        driving.run_until(|| handle.is_finished());
+        recall.iter().for_each(Recall::interrupt);
+        driving.run_to_the_end(|| handle.is_finished());
     }
     std::mem::forget(abort);
     drop(driving);
     match handle.try_take() {
-        Some(Ok(output)) => output,
-        Some(Err(TaskError::Panicked(panic))) => resume_unwind(panic.into_payload()),
-        _ => {
-            runtime.shared.raise_fatal();
-            unreachable!("the root is cancelled only when a panic ended the runtime")
-        }
+        Some(Ok(output)) => Driven::Done(output),
+        Some(Err(TaskError::Panicked(panic))) => match panic.into_payload() {
+            payload if recalled && payload.is::<Interrupted>() => Driven::Interrupted,
+            payload => Driven::Panicked(payload),
+        },
+        _ if recalled => Driven::Interrupted,
+        _ => Driven::Terminated,
     }
 }
 

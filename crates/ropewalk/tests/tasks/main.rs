@@ -10,6 +10,7 @@ mod kit;
 mod at_home;
 mod blocking;
 mod determinism;
+mod driving;
 mod foreign_executor;
 mod groups;
 mod lifecycle;

@@ -51,6 +51,11 @@ pub(crate) fn is_on_thread_of(runtime: &Shared) -> bool {
     with_post(|post| std::ptr::eq(Arc::as_ptr(&post.runtime.shared), runtime).then_some(())).is_some()
 }
 
+/// Whether this is a thread of some blocking pool.
+pub(crate) fn is_on_any() -> bool {
+    with_post(|_| Some(())).is_some()
+}
+
 /// `task` is over, and who waits for it is about to be woken. If it is this thread's job, the thread is at the desk again
 /// from now on: whoever is woken may bring the next job, which then needs no other thread.
 pub(super) fn is_free(task: NonNull<Header>) {

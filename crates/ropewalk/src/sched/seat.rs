@@ -1,0 +1,249 @@
+//! The seat of a runtime without threads: one thread at a time drives its workers, and the others that wait for something
+//! in it stand in line.
+//!
+//! A wait of a thread that is inside such a runtime cannot just park: the thread that drives may leave before the wait is
+//! over, and then nobody would run what it waits for. So each of these waits is a *candidate*. A thread with a wait inside
+//! a wait has one candidate for each, and only the innermost of them can do anything; so a candidate stands in line only
+//! while nothing else is under way inside it.
+//!
+//! Candidate (`wait/candidate.rs`):
+//!
+//! 1. leaves the line, if it stands there; if it was handed the seat it drives instead (below)
+//! 2. looks whether its wait is over (`attempt`: whatever this calls may wait, with a candidate of its own)
+//! 3. if not, asks ([`ask`](Line::ask)): takes the seat if that is free; or stands in line with its waker, where its number,
+//!    drawn when it asked first, puts it; or learns that the workers are bound to another thread and nobody drives there,
+//!    which most waits answer with a panic; or that the workers are gone, and then it just waits
+//! 4. sleeps until its own waker is called, by what it waits for or by a hand-over; goes on at 1
+//!
+//! Driver (`Driving`):
+//!
+//! 1. has the seat, and with it the workers, from `take`, `ask` or `leave`
+//! 2. runs them until its own wait is over, or is to be interrupted (then it first ends what it ran as a root)
+//! 3. ends strands that borrow from calls on other threads and would be bound to a thread that leaves
+//! 4. hands over, also when it unwinds ([`give_back`](Line::give_back), called by `Drop`)
+//!
+//! Hand-over, all of it under the lock:
+//!
+//! 1. the workers are put back, with the thread they are bound to, if any
+//! 2. the first candidate in line that may have them (any, or one of the thread they are bound to) leaves the line, and the
+//!    seat is *handed* to it: from now on nobody else can take it
+//! 3. if there is none, all candidates leave the line
+//! 4. the wakers of those that left it are called, after unlocking. (Those of 3 ask again, and learn why.)
+//!
+//! Unwinding: a candidate that is dropped, for whatever reason, leaves the line. If it was handed the seat it becomes the driver
+//! for a moment ([`leave`](Line::leave)), and hands over.
+//!
+//! Invariants:
+//!
+//! * **SQ1** The workers are in one place: in the state, or with the thread named as `holder`. So one thread uses them at a time,
+//!   and what it did is seen by the next, through the lock.
+//! * **SQ2** Bound workers leave the state on their home thread only.
+//! * **SQ3** While the seat is free (no holder), no candidate in line may have it: each hand-over looks, and so does each
+//!   candidate in the step in which it enters the line. So none is forgotten.
+//! * **SQ4** A seat that is handed has a candidate that was woken after that, or leaves: either takes it on.
+//! * **SQ5** No waker is cloned, called or dropped under the lock.
+
+use crate::runtime::wake_safely;
+use ropewalk_core::prim::{Lock, LockGuard};
+use std::collections::VecDeque;
+use std::task::Waker;
+
+#[cfg(test)]
+mod tests;
+
+/// Who has workers `C`, and which threads `K` want them; see the head of this file.
+pub(crate) struct Line<C, K>(Lock<State<C, K>>);
+
+struct State<C, K> {
+    /// `None` while they are driven, and when they are gone.
+    crew: Option<C>,
+    /// The thread that drives, or was handed the seat.
+    holder: Option<K>,
+    /// The thread to which the workers are bound. Means something while there is no driver.
+    home: Option<K>,
+    /// The candidate that was handed the seat, and has not come for it yet.
+    handed: Option<u64>,
+    /// In the order of their numbers.
+    candidates: VecDeque<Candidate<K>>,
+    /// The next number.
+    next: u64,
+}
+
+struct Candidate<K> {
+    number: u64,
+    thread: K,
+    /// It knows that it may stand here although the workers are bound elsewhere.
+    stays: bool,
+    waker: Waker,
+}
+
+/// What a candidate is told.
+#[derive(Debug)]
+pub(crate) enum Turn<C, K> {
+    /// It drives.
+    Yours(C),
+    /// It stands in line.
+    NotYet,
+    /// The workers are bound to another thread, and nobody drives there.
+    BoundTo(K),
+    /// There are no workers any more.
+    Over,
+}
+
+impl<C, K: Copy + Eq> Line<C, K> {
+    pub(crate) fn new(crew: C) -> Self {
+        let (candidates, next) = (VecDeque::new(), 0);
+        Self(Lock::new(State { crew: Some(crew), holder: None, home: None, handed: None, candidates, next }))
+    }
+
+    /// Takes the seat if it is free, for a caller that does not wait. The error says by which thread it is held.
+    pub(crate) fn take(&self, here: K) -> Result<Turn<C, K>, K> {
+        let mut state = self.0.lock();
+        match state.holder {
+            Some(holder) => Err(holder),
+            None => Ok(state.take_free(here)),
+        }
+    }
+
+    /// The thread that drives, if one does.
+    #[cfg(all(feature = "backtraces", target_os = "linux"))]
+    pub(crate) fn holder(&self) -> Option<K> {
+        self.0.lock().holder
+    }
+
+    /// A candidate asks for the seat; `number` is its own. If it has to wait it stands in line, with `waker`. With `stays` it does so
+    /// also where the workers are bound to another thread.
+    pub(crate) fn ask(&self, number: &mut Option<u64>, here: K, stays: bool, waker: &Waker) -> Turn<C, K> {
+        let waker = waker.clone();
+        let mut state = self.0.lock();
+        let number = *number.get_or_insert_with(|| state.draw());
+        let candidate = Candidate { number, thread: here, stays, waker };
+        let turn = if state.holder.is_some() { Turn::NotYet } else { state.take_free(here) };
+        let waits = matches!(turn, Turn::NotYet) || stays && matches!(turn, Turn::BoundTo(_));
+        let unused = if waits { state.enlist(candidate) } else { Some(candidate) };
+        drop(state);
+        drop(unused); // SQ5
+        turn
+    }
+
+    /// A candidate leaves the line. If it was handed the seat, it is the driver now.
+    #[must_use]
+    pub(crate) fn leave(&self, number: u64, here: K) -> Option<C> {
+        let mut state = self.0.lock();
+        if state.handed != Some(number) {
+            let struck = state.strike(number);
+            drop(state);
+            drop(struck); // SQ5
+            return None;
+        }
+        state.handed = None;
+        if state.home.is_none_or(|home| home == here) {
+            state.holder = Some(here);
+            return state.crew.take();
+        }
+        // Its strand roams, and was handed the seat on another thread (SQ2).
+        state.holder = None;
+        Self::pass_on(state, true);
+        None
+    }
+
+    /// Calls `f` while nobody drives, though the workers are bound to another thread. Not if somebody does, or may.
+    pub(crate) fn while_bound(&self, here: K, f: impl FnOnce()) {
+        let mut state = self.0.lock();
+        if state.holder.is_some() || state.may_have(here) {
+            return;
+        }
+        state.holder = Some(here);
+        drop(state);
+        struct GiveUp<'a, C, K: Copy + Eq>(&'a Line<C, K>);
+        impl<C, K: Copy + Eq> Drop for GiveUp<'_, C, K> {
+            fn drop(&mut self) {
+                let mut state = self.0.0.lock();
+                state.holder = None;
+                Line::pass_on(state, false);
+            }
+        }
+        let _give_up = GiveUp(self);
+        f();
+    }
+
+    /// The driver gives up the seat, with workers that are bound to `home`, or without any. If `keeps` says so it gets them back: it
+    /// has to do something that nobody else could do, once they are here.
+    pub(crate) fn give_back(
+        &self,
+        crew: Option<C>,
+        home: Option<K>,
+        keeps: impl FnOnce() -> bool,
+    ) -> Option<C> {
+        let mut state = self.0.lock();
+        if crew.is_some() && keeps() {
+            return crew;
+        }
+        (state.crew, state.home, state.holder) = (crew, home, None);
+        Self::pass_on(state, true);
+        None
+    }
+
+    /// The seat is free: hands it over (SQ3). If nobody may have it, tells all of them that; those that know it, if that is `new`.
+    fn pass_on(mut state: LockGuard<'_, State<C, K>>, new: bool) {
+        let heir = state.candidates.iter().position(|candidate| state.may_have(candidate.thread));
+        let heir = heir.and_then(|at| state.candidates.remove(at));
+        let woken = match heir {
+            Some(heir) => {
+                (state.holder, state.handed) = (Some(heir.thread), Some(heir.number));
+                VecDeque::from([heir])
+            }
+            None => state.told(new),
+        };
+        drop(state);
+        woken.into_iter().for_each(|candidate| wake_safely(candidate.waker)); // SQ5
+    }
+}
+
+impl<C, K: Copy + Eq> State<C, K> {
+    fn draw(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// Whether the workers, if they are here, may go to that thread (SQ2).
+    fn may_have(&self, thread: K) -> bool {
+        self.crew.is_some() && self.home.is_none_or(|home| home == thread)
+    }
+
+    /// The seat is free.
+    fn take_free(&mut self, here: K) -> Turn<C, K> {
+        if !self.may_have(here) {
+            return match self.home {
+                Some(home) if self.crew.is_some() => Turn::BoundTo(home),
+                _ => Turn::Over,
+            };
+        }
+        self.holder = Some(here);
+        Turn::Yours(self.crew.take().expect("it may be had"))
+    }
+
+    /// Puts a candidate where its number belongs. Gives back what stood there of it before.
+    fn enlist(&mut self, candidate: Candidate<K>) -> Option<Candidate<K>> {
+        let at = self.candidates.partition_point(|other| other.number < candidate.number);
+        match self.candidates.get_mut(at) {
+            Some(known) if known.number == candidate.number => Some(std::mem::replace(known, candidate)),
+            _ => {
+                self.candidates.insert(at, candidate);
+                None
+            }
+        }
+    }
+
+    /// Those that leave the line because nobody in it may have the seat.
+    fn told(&mut self, new: bool) -> VecDeque<Candidate<K>> {
+        let (told, stay) = self.candidates.drain(..).partition(|candidate| new || !candidate.stays);
+        self.candidates = stay;
+        told
+    }
+
+    fn strike(&mut self, number: u64) -> Option<Candidate<K>> {
+        let at = self.candidates.iter().position(|candidate| candidate.number == number)?;
+        self.candidates.remove(at)
+    }
+}

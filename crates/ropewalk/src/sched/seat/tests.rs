@@ -1,0 +1,160 @@
+use super::{Line, Turn};
+use ropewalk_core::block_on_simple;
+use ropewalk_core::prim::{self, Arc, Ordering, UnsafeCell};
+use std::future::poll_fn;
+use std::task::{Poll, Waker};
+
+/// Workers of which a thread would notice that another one uses them, too; and how often they were driven.
+struct Crew(UnsafeCell<u32>);
+// SAFETY: loom, and ThreadSanitizer, say whether it is used by one thread at a time.
+unsafe impl Send for Crew {}
+
+impl Crew {
+    fn drive(&self) {
+        // SAFETY: as above: that is what is tested.
+        self.0.with_mut(|times| unsafe { *times += 1 });
+    }
+}
+
+type Seat = Line<Crew, usize>;
+
+fn driven(seat: &Seat, here: usize) -> Crew {
+    match seat.take(here) {
+        Ok(Turn::Yours(crew)) => crew,
+        other => panic!("{:?}", other.map(|_| ())),
+    }
+}
+
+/// A candidate that waits until it drives: steps 1, 3 and 4. False: the workers are bound elsewhere.
+fn drive_when_handed(seat: &Seat, here: usize) -> bool {
+    let mut number = None;
+    let crew = block_on_simple(poll_fn(|cx| {
+        if let Some(crew) = number.and_then(|number| seat.leave(number, here)) {
+            return Poll::Ready(Some(crew));
+        }
+        match seat.ask(&mut number, here, false, cx.waker()) {
+            Turn::Yours(crew) => Poll::Ready(Some(crew)),
+            Turn::NotYet => Poll::Pending,
+            Turn::BoundTo(_) | Turn::Over => Poll::Ready(None),
+        }
+    }));
+    let Some(crew) = crew else { return false };
+    crew.drive();
+    assert!(seat.give_back(Some(crew), None, || false).is_none());
+    true
+}
+
+/// A candidate that asks once, and does not want it any more: its own wait is over, or it unwinds.
+fn ask_and_leave(seat: &Seat, here: usize) {
+    let mut number = None;
+    let crew = match seat.ask(&mut number, here, false, Waker::noop()) {
+        Turn::Yours(crew) => Some(crew),
+        _ => seat.leave(number.expect("it was drawn"), here),
+    };
+    if let Some(crew) = crew {
+        assert!(seat.give_back(Some(crew), None, || false).is_none());
+    }
+}
+
+// mutation: seat-is-handed-to-nobody
+// - in crates/ropewalk/src/sched/seat.rs: `woken.into_iter().for_each(|candidate| wake_safely(candidate.waker)); // SQ5`
+// + `drop(woken);`
+#[test]
+fn model_the_seat_goes_from_candidate_to_candidate() {
+    prim::model(|| {
+        let seat = Arc::new(Seat::new(Crew(UnsafeCell::new(0))));
+        let crew = driven(&seat, 0);
+        let threads = [1, 2].map(|here| {
+            let seat = seat.clone();
+            prim::thread::spawn(move || assert!(drive_when_handed(&seat, here)))
+        });
+        crew.drive();
+        assert!(seat.give_back(Some(crew), None, || false).is_none());
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        driven(&seat, 0).0.with(|times| {
+            // SAFETY: the others have ended.
+            assert_eq!(unsafe { *times }, 3);
+        });
+    });
+}
+
+// mutation: candidate-that-leaves-keeps-the-seat
+// - in crates/ropewalk/src/sched/seat.rs: `if state.handed != Some(number) {`
+// + `if state.handed != Some(u64::MAX) {`
+// mutation: candidate-stands-in-line-after-looking
+// - in crates/ropewalk/src/sched/seat.rs: `let turn = if state.holder.is_some() { Turn::NotYet } else { state.take_free(here) };`
+// + `let turn = if state.holder.is_some() { Turn::NotYet } else { state.take_free(here) }; drop(state); let mut state = self.0.lock();`
+#[test]
+fn model_a_candidate_that_leaves_passes_the_seat_on() {
+    prim::model(|| {
+        let seat = Arc::new(Seat::new(Crew(UnsafeCell::new(0))));
+        let crew = driven(&seat, 0);
+        let (leaving, waiting) = (seat.clone(), seat.clone());
+        let threads = [
+            prim::thread::spawn(move || ask_and_leave(&leaving, 1)),
+            prim::thread::spawn(move || assert!(drive_when_handed(&waiting, 2))),
+        ];
+        assert!(seat.give_back(Some(crew), None, || false).is_none());
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+}
+
+// mutation: bound-workers-are-handed-to-any-thread
+// - in crates/ropewalk/src/sched/seat.rs: `self.crew.is_some() && self.home.is_none_or(|home| home == thread)`
+// + `self.crew.is_some()`
+// mutation: those-who-cannot-have-it-are-not-told
+// - in crates/ropewalk/src/sched/seat.rs: `None => state.told(new),`
+// + `None => VecDeque::new(),`
+#[test]
+fn model_bound_workers_go_home_and_the_others_are_told() {
+    prim::model(|| {
+        let seat = Arc::new(Seat::new(Crew(UnsafeCell::new(0))));
+        let crew = driven(&seat, 0);
+        let stranger = seat.clone();
+        let told = Arc::new(prim::AtomicUsize::new(0));
+        let tell = told.clone();
+        let thread = prim::thread::spawn(move || {
+            assert!(!drive_when_handed(&stranger, 1), "it is bound to another one");
+            tell.store(1, Ordering::Relaxed);
+        });
+        assert!(seat.give_back(Some(crew), Some(0), || false).is_none());
+        thread.join().unwrap();
+        assert_eq!(told.load(Ordering::Relaxed), 1);
+        driven(&seat, 0).drive();
+    });
+}
+
+#[test]
+fn candidates_keep_their_place() {
+    let seat: Line<(), usize> = Line::new(());
+    let Ok(Turn::Yours(())) = seat.take(0) else { panic!("it is free") };
+    let (mut first, mut second) = (None, None);
+    assert!(matches!(seat.ask(&mut first, 1, false, Waker::noop()), Turn::NotYet));
+    assert!(matches!(seat.ask(&mut second, 2, false, Waker::noop()), Turn::NotYet));
+    // The first one looks after what is inside it, and comes back.
+    assert!(seat.leave(first.unwrap(), 1).is_none());
+    assert!(matches!(seat.ask(&mut first, 1, false, Waker::noop()), Turn::NotYet));
+    seat.give_back(Some(()), None, || false);
+    assert_eq!(seat.take(3).unwrap_err(), 1, "handed, and not taken yet");
+    assert!(seat.leave(second.unwrap(), 2).is_none());
+    assert!(seat.leave(first.unwrap(), 1).is_some());
+}
+
+#[test]
+fn candidates_of_the_home_thread_come_first_and_patient_ones_stay() {
+    let seat: Line<(), usize> = Line::new(());
+    let Ok(Turn::Yours(())) = seat.take(0) else { panic!("it is free") };
+    let (mut stranger, mut home) = (None, None);
+    assert!(matches!(seat.ask(&mut stranger, 1, true, Waker::noop()), Turn::NotYet));
+    assert!(matches!(seat.ask(&mut home, 0, false, Waker::noop()), Turn::NotYet));
+    seat.give_back(Some(()), Some(0), || false);
+    assert_eq!(seat.take(1).unwrap_err(), 0);
+    assert!(seat.leave(home.unwrap(), 0).is_some());
+    seat.give_back(Some(()), Some(0), || false);
+    assert!(matches!(seat.ask(&mut stranger, 1, true, Waker::noop()), Turn::BoundTo(0)), "it left the line");
+    let Ok(Turn::Yours(())) = seat.take(0) else { panic!("it is free, there") };
+    seat.give_back(Some(()), None, || false);
+    assert!(seat.leave(stranger.unwrap(), 1).is_some(), "it stayed in line, and was handed the seat");
+    seat.give_back(None, None, || false);
+    assert!(matches!(seat.ask(&mut stranger, 1, true, Waker::noop()), Turn::Over));
+}
