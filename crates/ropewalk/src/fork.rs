@@ -20,8 +20,8 @@
 //! forks nothing is shown: what a worker that becomes idle wants is shown when the computation at hand is over.
 //!
 //! A strand that is suspended, stands by or waits by a handler shows all it has, because it will not fork for a while, and perhaps
-//! waits for what one of its own halves does. They are found by its own worker, too: when there is nothing else to do, and every
-//! `global_queue_interval` polls.
+//! waits for what one of its own halves does. They are found by its own worker, too: when there is nothing else to do, and in every
+//! look (`sched/worker/agenda.rs`).
 //!
 //! # How it ends
 //!

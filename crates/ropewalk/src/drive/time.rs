@@ -6,7 +6,7 @@
 //! # Who advances a shard
 //!
 //! Each shard publishes its next deadline in an atomic. Whoever finds one that has come takes out what is due, under the
-//! shard's lock, and wakes it after unlocking: a worker its own in every look around (every `global_queue_interval` polls,
+//! shard's lock, and wakes it after unlocking: a worker its own in every look (`sched/worker/agenda.rs`: after 64 us or a poll,
 //! and when it has nothing to do), and, if it got hold of the driver, those of everybody: at once if it has nothing to do,
 //! and what is overdue by half a millisecond if it has. The worker that sleeps in the
 //! driver sleeps until the earliest, so the shards of those who sleep, are stuck or have left are seen to as well. How a

@@ -128,7 +128,8 @@ impl Builder {
         self
     }
 
-    /// After how many polls a busy worker looks at the injection queue and the driver. From 2 to 65,536; default 61.
+    /// After how many polls a busy worker looks at its timers, the injection queue and the driver. It does so earlier if its polls are long
+    /// (after 64 microseconds, or a poll), unless the [`clock`](Self::clock) or the [`seed`](Self::seed) is one's own. From 2 to 65,536; default 61.
     pub fn global_queue_interval(mut self, polls: u32) -> Self {
         self.config.global_queue_interval = polls;
         self
@@ -300,7 +301,8 @@ impl Builder {
         self
     }
 
-    /// The seed of every random choice the runtime makes.
+    /// The seed of every random choice the runtime makes. With one, how long polls take has no influence on their order: looks at what is due
+    /// are made after a number of polls only ([`global_queue_interval`](Self::global_queue_interval)).
     pub fn seed(mut self, seed: u64) -> Self {
         (self.config.seed, self.config.seeded) = (seed, true);
         self

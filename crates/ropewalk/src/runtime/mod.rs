@@ -194,7 +194,7 @@ impl Runtime {
     }
 
     /// Records what happens from now on, the last `events_per_worker` events of each worker; 0 ends that. What was recorded before is gone, unless the number is the
-    /// same as before. Workers follow at their next look around: after `global_queue_interval` polls at the latest. See [`trace`](crate::trace).
+    /// same as before. Workers follow at their next look around: after `global_queue_interval` polls, or 64 microseconds and a poll. See [`trace`](crate::trace).
     ///
     /// ```
     /// let runtime = ropewalk::Runtime::builder().worker_threads(1).build()?;

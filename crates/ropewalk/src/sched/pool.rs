@@ -1,7 +1,7 @@
 //! A pool: stations and the workers at them, the injection queue, and how the set of workers changes.
 //!
 //! * **P1** A station's status changes under the census lock, and every change raises the epoch and wakes the workers;
-//!   each of them acts on it before it sleeps (`Worker::any_work`) and at the latest after `global_queue_interval` polls.
+//!   each of them acts on it before it sleeps (`Worker::any_work`) and at the latest in its next look (AG1).
 //! * **P2** What was accepted runs or its owner is told: a spawn from outside is counted or refused in one step (`gate`),
 //!   and a worker leaves a closing pool only when all that was counted is over (`live`). A hosted worker leaves when its
 //!   driver does; what was counted but not queued by then is refused when it comes.

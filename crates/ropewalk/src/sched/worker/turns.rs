@@ -14,7 +14,7 @@
 //! one more, both run at once. What keeps them from doing harm:
 //!
 //! 1. A call is owed by who is awake, and is made before that one sleeps, stands aside or leaves the loop.
-//! 2. It is owed for at most `global_queue_interval` polls.
+//! 2. It is owed until the next look, at the latest (AG1).
 //! 3. A poll may take long. Then the watchdog calls whoever sleeps although something is in its inbox; where there is no watchdog, nobody
 //!    takes turns.
 
