@@ -3,10 +3,12 @@
 //! * **X1** What `collect` has found stays in `harvest` until `deliver` takes it: whoever collects and whoever delivers may be
 //!   two workers. While something is there, nobody sleeps in the driver.
 //! * **X2** Wakers run in `deliver`, under no lock and without the right to poll.
+//! * **X4** A poll that failed has seen nothing, whatever happened. So everybody who waits is woken and looks for itself
+//!   (`blind`), as often as polls fail: slow, but nobody waits for an event that nobody will see.
 //! * **X3** `over` is set before the registrations are ended, and looked at after a registration was made: one of the two
 //!   sees the other.
 
-use super::contract::{Events, Interest, IoDriver, IoSource, Ready, Token};
+use super::contract::{Event, Events, Interest, IoDriver, IoSource, Ready, Token};
 use super::registry::{Manner, Place, Registry};
 use super::spare::{Spare, Spares};
 #[cfg(target_os = "linux")]
@@ -32,6 +34,8 @@ pub(crate) struct Reactor {
     harvest: BriefLock<Events>,
     /// Whether there is something in it: a hint, written under its lock.
     full: AtomicBool,
+    /// A poll has failed since `deliver` looked; there is an event in the harvest then.
+    blind: AtomicBool,
     over: AtomicBool,
     registered: AtomicUsize,
     polls: AtomicU64,
@@ -52,6 +56,7 @@ impl Reactor {
             spares: Spares::new(),
             harvest: BriefLock::new(Events::new()),
             full: AtomicBool::new(false),
+            blind: AtomicBool::new(false),
             over: AtomicBool::new(false),
             registered: AtomicUsize::new(0),
             polls: AtomicU64::new(0),
@@ -141,6 +146,8 @@ impl Reactor {
             if polled.is_err() {
                 self.failures.store(self.failures.load(Relaxed) + 1, Relaxed);
                 std::thread::sleep(timeout.map_or(AFTER_ERROR, |timeout| timeout.min(AFTER_ERROR)));
+                self.blind.store(true, Relaxed); // the lock of the harvest orders it (X4)
+                events.push(Event { token: Token::NOBODY, ready: Ready::NONE });
             }
         }
         if !events.is_empty() {
@@ -172,6 +179,9 @@ impl Reactor {
         #[cfg(target_os = "linux")]
         if let Some(files) = &self.files {
             files.deliver();
+        }
+        if self.blind.swap(false, Relaxed) {
+            self.registry.nudge_all(); // X4
         }
         let count = events.len();
         self.events.fetch_add(count as u64, Relaxed);

@@ -75,9 +75,6 @@ use std::time::{Duration, Instant};
 const LAST_CALL: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(10);
 
-/// The token of an event that only says that there is something to deliver.
-const NOBODY: u64 = u64::MAX;
-
 /// One ring and all that goes through it.
 #[derive(Debug)]
 pub(crate) struct Uring {
@@ -157,7 +154,7 @@ impl Uring {
         }
         drop(till);
         if landed {
-            events.push(Event { token: Token::from_bits(NOBODY), ready: Ready::NONE });
+            events.push(Event { token: Token::NOBODY, ready: Ready::NONE });
         }
         if !ended.is_empty() {
             self.arm_again(ended);
