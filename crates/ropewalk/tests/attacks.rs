@@ -12,6 +12,10 @@ mod answers;
 mod child;
 #[path = "attacks/connections.rs"]
 mod connections;
+#[path = "attacks/faults.rs"]
+mod faults;
+#[path = "attacks/flood.rs"]
+mod flood;
 mod kit;
 #[path = "attacks/leaks.rs"]
 mod leaks;
@@ -22,6 +26,9 @@ mod ledger;
 mod limits;
 #[path = "attacks/load.rs"]
 mod load;
+#[allow(dead_code)] // only what makes one
+#[path = "system/net/namespaces.rs"]
+mod namespaces;
 #[path = "attacks/refused.rs"]
 mod refused;
 #[path = "attacks/stopped.rs"]

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 const CASE: &str = "ROPEWALK_ATTACK_CASE";
 /// In which nothing happened: a hang. Counted in looks: the time in which the whole process is stopped is not its fault.
-const PATIENCE: u32 = 40;
+const PATIENCE: u32 = 300;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// How long each attack goes on; `None`: as short as it can be.

@@ -8,6 +8,7 @@ mod waiting;
 
 use crate::answers::forbid;
 use crate::child::{Kind, child_of, in_children, seconds, stage};
+use ropewalk::driver::IoDriverKind;
 use std::fmt;
 use std::io;
 use waiting::Waiting;
@@ -49,6 +50,15 @@ impl fmt::Display for Case {
 }
 
 impl Case {
+    fn hung_once(&self) -> bool {
+        let call = match self.kind.0 {
+            IoDriverKind::IoUring => "io_uring_enter",
+            IoDriverKind::Poll => "ppoll",
+            _ => "epoll_pwait2",
+        };
+        self.in_the_middle && self.call.0 == call && self.error.0 == "EPERM"
+    }
+
     fn refuse(&self) {
         forbid(self.call.1, self.error.1);
     }
@@ -56,16 +66,19 @@ impl Case {
 
 fn cases() -> Vec<Case> {
     let mut all = Vec::new();
-    for kind in Kind::all() {
+    // One worker is the one that polls, whatever it is woken for.
+    for kind in Kind::all().into_iter().chain([Kind(IoDriverKind::IoUring, 1), Kind(IoDriverKind::Epoll, 1)])
+    {
         for call in CALLS {
             for error in ERRORS {
                 all.extend([false, true].map(|in_the_middle| Case { call, error, in_the_middle, kind }));
             }
         }
     }
-    // Without much time every so-many-th of them, a number that has nothing in common with those of the loops.
-    let step = if seconds().is_some() { 1 } else { 23 };
-    all.into_iter().step_by(step).collect()
+    // Without much time every so-many-th of them, a number that has nothing in common with those of the loops; and what once hung.
+    let step = if seconds().is_some() { 1 } else { 53 };
+    let chosen = |(number, case): &(usize, Case)| number % step == 0 || case.hung_once();
+    all.into_iter().enumerate().filter(chosen).map(|(_, case)| case).collect()
 }
 
 #[test]
@@ -88,8 +101,7 @@ fn attack(case: &Case) {
         let before = uses::all(&runtime);
         assert!(before.iter().all(|(_, outcome)| outcome.is_ok()), "before anything is refused: {before:?}");
         let waiting = runtime.block_on(Waiting::begin());
-        case.refuse();
-        told.extend(waiting.end(&runtime));
+        told.extend(waiting.end(&runtime, || case.refuse()));
     }
     told.extend(uses::all(&runtime));
     stage("the end of the runtime");
@@ -99,7 +111,8 @@ fn attack(case: &Case) {
 
 /// Who was refused something was told what: the error of the call, or what comes of it at the other end.
 fn report(case: &Case, told: &[(&str, io::Result<()>)]) {
-    let refused: Vec<_> = told.iter().filter_map(|(what, outcome)| Some((what, outcome.as_ref().err()?))).collect();
+    let refused: Vec<_> =
+        told.iter().filter_map(|(what, outcome)| Some((what, outcome.as_ref().err()?))).collect();
     for (what, error) in &refused {
         let is_it = error.raw_os_error() == Some(case.error.1)
             || error.to_string().contains(&io::Error::from_raw_os_error(case.error.1).to_string());

@@ -59,7 +59,8 @@ fn stopping(kind: &Kind) -> Output {
 
 /// Mostly some milliseconds, as of a busy machine; sometimes up to a second.
 fn stop_length(random: &mut Random) -> Duration {
-    let most = [5_000, 5_000, 50_000, 50_000, 300_000, 1_000_000][random.below(if seconds().is_some() { 6 } else { 4 }) as usize];
+    let most = [5_000, 5_000, 50_000, 50_000, 300_000, 1_000_000]
+        [random.below(if seconds().is_some() { 6 } else { 4 }) as usize];
     Duration::from_micros(1_000 + random.below(most))
 }
 

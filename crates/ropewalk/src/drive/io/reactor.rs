@@ -289,6 +289,43 @@ mod tests {
         }
     }
 
+    /// Nothing can be learned from it.
+    #[derive(Debug)]
+    struct Broken;
+
+    impl IoDriver for Broken {
+        fn register(&self, _: IoSource<'_>, _: Token, _: Interest) -> io::Result<()> {
+            Ok(())
+        }
+        fn deregister(&self, _: IoSource<'_>, _: Token) -> io::Result<()> {
+            Ok(())
+        }
+        fn poll(&self, _: &mut Events, _: Option<Duration>) -> io::Result<()> {
+            Err(io::ErrorKind::PermissionDenied.into())
+        }
+        fn wake(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// As often as polls fail, not once (X4).
+    #[test]
+    fn whoever_waits_looks_for_itself_when_a_poll_fails() {
+        let reactor = Arc::new(Reactor::new(Box::new(Broken)));
+        let file = io::pipe().unwrap().0;
+        let place = reactor.register(IoSource::new(file.as_fd()), Interest::READABLE, || ()).unwrap();
+        for timeout in [None, Some(Duration::ZERO), Some(Duration::MAX)] {
+            assert!(place.readiness.clear(place.readiness.look(), Interest::READABLE, true));
+            assert!(!place.readiness.look().ready().is_readable());
+            reactor.park(timeout);
+            assert!(reactor.has_events());
+            reactor.deliver();
+            assert!(place.readiness.look().ready().is_readable() && !reactor.has_events());
+        }
+        reactor.deregister(IoSource::new(file.as_fd()), place.token());
+        assert_eq!(reactor.counts()[3], 3, "failures");
+    }
+
     /// Two files are the first ones, at the same time: one of them says so, also if it is refused.
     #[test]
     fn two_first_registrations_at_once_are_one_beginning() {

@@ -43,7 +43,8 @@ fn plain(runtime: &Runtime) {
         assert_eq!(6, strands);
     });
     at("blocking jobs", || {
-        let sum = runtime.block_on(async { spawn_blocking(|| 1).await.unwrap() + spawn_blocking(|| 2).await.unwrap() });
+        let sum = runtime
+            .block_on(async { spawn_blocking(|| 1).await.unwrap() + spawn_blocking(|| 2).await.unwrap() });
         assert_eq!(3, sum);
     });
     at("a wake-up from a thread", || from_outside(runtime));
