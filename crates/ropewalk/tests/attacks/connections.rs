@@ -125,7 +125,7 @@ impl Server {
         socket.bind((Ipv4Addr::new(127, 0, 0, 1 + number), 0).into()).unwrap();
         let listener = socket.listen(WAVE as u32).unwrap();
         let address = listener.local_addr().unwrap();
-        let acceptor = if number % 2 == 0 {
+        let acceptor = if number.is_multiple_of(2) {
             Acceptor::Asked(listener)
         } else {
             Acceptor::Ahead(listener.into_incoming())

@@ -34,7 +34,7 @@ fn apart(test: &str, kinds: &[Kind], attack: impl Fn(&Ends, Duration) -> String 
             let said =
                 thread::scope(|scope| scope.spawn(|| once(&cable, *kind, span, &attack)).join()).unwrap();
             println!("attack: {said}");
-            drop(cable);
+            drop((said, cable));
             match before {
                 _ if round == 0 => {}
                 None => before = Some(Possessions::now()),

@@ -138,7 +138,7 @@ impl Load {
             let number = self.messages.begin();
             sum += number;
             sender.send(number).await.unwrap();
-            if number % 16 == 0 {
+            if number.is_multiple_of(16) {
                 sleep(Duration::from_micros(300)).await;
             }
         }
