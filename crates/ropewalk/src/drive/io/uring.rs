@@ -252,7 +252,9 @@ impl Drop for Uring {
             return;
         }
         self.end();
-        let until = Instant::now() + LAST_CALL;
+        // What the kernel cannot be asked to end is not worth that patience.
+        let patience = if self.is_refused() { LOOK } else { LAST_CALL };
+        let until = Instant::now() + patience;
         while !self.is_idle() && Instant::now() < until {
             if self.ring.wait(Some(LOOK)).is_err() {
                 std::thread::sleep(LOOK);
