@@ -3,10 +3,10 @@
 //! * **X1** What `collect` has found stays in `harvest` until `deliver` takes it: whoever collects and whoever delivers may be
 //!   two workers. While something is there, nobody sleeps in the driver.
 //! * **X2** Wakers run in `deliver`, under no lock and without the right to poll.
-//! * **X4** A poll that failed has seen nothing, whatever happened. So everybody who waits is woken and looks for itself
-//!   (`blind`), as often as polls fail: slow, but nobody waits for an event that nobody will see.
 //! * **X3** `over` is set before the registrations are ended, and looked at after a registration was made: one of the two
 //!   sees the other.
+//! * **X4** A poll that failed has seen nothing, whatever happened. So everybody who waits is woken and looks for itself
+//!   (`blind`), as often as polls fail: slow, but nobody waits for an event that nobody will see.
 
 use super::contract::{Event, Events, Interest, IoDriver, IoSource, Ready, Token};
 use super::registry::{Manner, Place, Registry};

@@ -5,8 +5,8 @@
 //!   poll, and what nobody waits for is dropped there.
 //! * **F3** When the runtime goes down nothing new is begun, and what is under way is cancelled and waited for. What the kernel
 //!   does not give back in time is never freed.
-//! * **F4** If the ring is out of use (`ring.rs`, R4), those whom the kernel has not taken are told. Their places stay theirs: somebody
-//!   may just have submitted them.
+//! * **F4** If the ring is out of use (`ring.rs`, R4), those whom the kernel has not taken are told. Their places stay theirs:
+//!   somebody may just have submitted them.
 
 use super::Uring;
 use super::op::{Landing, Op, Work};
@@ -55,9 +55,7 @@ impl Flights {
     fn submit(&self, ring: &Ring, place: u32, op: &Op) {
         // SAFETY: it is new, or has come back; what it points to is in `op`, which is in the table until its completion (O1, O3).
         // If the kernel does not take it now, it is in the queue and goes with the next.
-        if unsafe { ring.submit(&op.entry().user_data(mark(place))) }.is_ok() {
-            op.taken();
-        }
+        op.note_taken(unsafe { ring.submit(&op.entry().user_data(mark(place))) }.is_ok());
     }
 
     /// The ring is out of use: those whom the kernel has not taken are told (F4), in `deliver`.

@@ -10,8 +10,8 @@
 //!   returns.
 //! * **FL5** With [`AHEAD`] arrivals that nobody took, the kernel is asked to stop, and to go on when they are taken. What comes
 //!   until it hears of that is taken, too: of connections as many as come before somebody looks at the completions.
-//! * **FL6** If the ring is out of use (`ring.rs`, R4), the owners are told of whose submission, or of whose stop, the kernel has not
-//!   heard. The places stay theirs.
+//! * **FL6** If the ring is out of use (`ring.rs`, R4), the owners are told of whose submission, or of whose stop, the kernel has
+//!   not heard. The places stay theirs.
 
 use super::Uring;
 use super::buffers::{Filled, GROUP};

@@ -96,7 +96,7 @@ pub(crate) struct Landing {
 
 #[derive(Debug)]
 pub(super) struct Op {
-    /// The kernel has taken it, at least once.
+    /// The kernel has taken its last submission.
     taken: AtomicBool,
     state: Lock<State>,
     work: Cell,
@@ -137,8 +137,9 @@ impl Op {
         Arc::new(Self { taken: AtomicBool::new(false), state, work })
     }
 
-    pub(super) fn taken(&self) {
-        self.taken.store(true, Ordering::Relaxed);
+    /// It was submitted.
+    pub(super) fn note_taken(&self, taken: bool) {
+        self.taken.store(taken, Ordering::Relaxed);
     }
 
     /// What the kernel is to be told.
