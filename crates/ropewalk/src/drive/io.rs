@@ -279,7 +279,7 @@ pub struct IoMetrics {
     pub polls: u64,
     /// Events that it reported.
     pub events: u64,
-    /// Calls of it that failed.
+    /// Calls of it that failed. If it cannot be asked what is ready, whoever waits tries for itself, every millisecond.
     pub failures: u64,
     /// Operations on files that it was given: io_uring's; those of the others go to the blocking pool.
     pub operations: u64,

@@ -22,7 +22,7 @@ struct Here(Handle, Arc<Uring>);
 impl Here {
     fn find() -> Option<Self> {
         let runtime = Handle::current();
-        let uring = runtime.shared.io.files()?;
+        let uring = runtime.shared.io.files().filter(|uring| !uring.is_refused())?;
         runtime.shared.config.clock.manual().is_none().then_some(Self(runtime, uring))
     }
 

@@ -332,11 +332,16 @@ pub fn run_as_small_child(test: &str, kilobytes: usize) -> Output {
     run(shell, test, |_| {})
 }
 
-fn run(mut command: Command, test: &str, prepare: impl FnOnce(&mut Command)) -> Output {
+/// The arguments and the environment of such a child.
+pub fn make_child(command: &mut Command, test: &str) {
     command.args([test, "--exact", "--nocapture", "--include-ignored", "--test-threads=1"]).env(CHILD, "1");
     // What a child leaves behind on purpose is no leak.
     let options = std::env::var("ASAN_OPTIONS").unwrap_or_default();
     command.env("ASAN_OPTIONS", format!("{options}:detect_leaks=0"));
+}
+
+fn run(mut command: Command, test: &str, prepare: impl FnOnce(&mut Command)) -> Output {
+    make_child(&mut command, test);
     prepare(&mut command);
     let output = command.output().unwrap();
     // One that is not there succeeds.

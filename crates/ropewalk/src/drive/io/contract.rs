@@ -226,6 +226,9 @@ impl Token {
         self.0
     }
 
+    /// Of an event that only says that there is something to deliver.
+    pub(super) const NOBODY: Self = Self(u64::MAX);
+
     /// Back from a number.
     pub fn from_bits(bits: u64) -> Self {
         Self(bits)

@@ -5,8 +5,10 @@
 //! * **X2** Wakers run in `deliver`, under no lock and without the right to poll.
 //! * **X3** `over` is set before the registrations are ended, and looked at after a registration was made: one of the two
 //!   sees the other.
+//! * **X4** A poll that failed has seen nothing, whatever happened. So everybody who waits is woken and looks for itself
+//!   (`blind`), as often as polls fail: slow, but nobody waits for an event that nobody will see.
 
-use super::contract::{Events, Interest, IoDriver, IoSource, Ready, Token};
+use super::contract::{Event, Events, Interest, IoDriver, IoSource, Ready, Token};
 use super::registry::{Manner, Place, Registry};
 use super::spare::{Spare, Spares};
 #[cfg(target_os = "linux")]
@@ -32,6 +34,8 @@ pub(crate) struct Reactor {
     harvest: BriefLock<Events>,
     /// Whether there is something in it: a hint, written under its lock.
     full: AtomicBool,
+    /// A poll has failed since `deliver` looked; there is an event in the harvest then.
+    blind: AtomicBool,
     over: AtomicBool,
     registered: AtomicUsize,
     polls: AtomicU64,
@@ -52,6 +56,7 @@ impl Reactor {
             spares: Spares::new(),
             harvest: BriefLock::new(Events::new()),
             full: AtomicBool::new(false),
+            blind: AtomicBool::new(false),
             over: AtomicBool::new(false),
             registered: AtomicUsize::new(0),
             polls: AtomicU64::new(0),
@@ -141,6 +146,8 @@ impl Reactor {
             if polled.is_err() {
                 self.failures.store(self.failures.load(Relaxed) + 1, Relaxed);
                 std::thread::sleep(timeout.map_or(AFTER_ERROR, |timeout| timeout.min(AFTER_ERROR)));
+                self.blind.store(true, Relaxed); // the lock of the harvest orders it (X4)
+                events.push(Event { token: Token::NOBODY, ready: Ready::NONE });
             }
         }
         if !events.is_empty() {
@@ -172,6 +179,9 @@ impl Reactor {
         #[cfg(target_os = "linux")]
         if let Some(files) = &self.files {
             files.deliver();
+        }
+        if self.blind.swap(false, Relaxed) {
+            self.registry.nudge_all(); // X4
         }
         let count = events.len();
         self.events.fetch_add(count as u64, Relaxed);
@@ -277,6 +287,43 @@ mod tests {
         fn wake(&self) -> io::Result<()> {
             Ok(())
         }
+    }
+
+    /// Nothing can be learned from it.
+    #[derive(Debug)]
+    struct Broken;
+
+    impl IoDriver for Broken {
+        fn register(&self, _: IoSource<'_>, _: Token, _: Interest) -> io::Result<()> {
+            Ok(())
+        }
+        fn deregister(&self, _: IoSource<'_>, _: Token) -> io::Result<()> {
+            Ok(())
+        }
+        fn poll(&self, _: &mut Events, _: Option<Duration>) -> io::Result<()> {
+            Err(io::ErrorKind::PermissionDenied.into())
+        }
+        fn wake(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// As often as polls fail, not once (X4).
+    #[test]
+    fn whoever_waits_looks_for_itself_when_a_poll_fails() {
+        let reactor = Arc::new(Reactor::new(Box::new(Broken)));
+        let file = io::pipe().unwrap().0;
+        let place = reactor.register(IoSource::new(file.as_fd()), Interest::READABLE, || ()).unwrap();
+        for timeout in [None, Some(Duration::ZERO), Some(Duration::MAX)] {
+            assert!(place.readiness.clear(place.readiness.look(), Interest::READABLE, true));
+            assert!(!place.readiness.look().ready().is_readable());
+            reactor.park(timeout);
+            assert!(reactor.has_events());
+            reactor.deliver();
+            assert!(place.readiness.look().ready().is_readable() && !reactor.has_events());
+        }
+        reactor.deregister(IoSource::new(file.as_fd()), place.token());
+        assert_eq!(reactor.counts()[3], 3, "failures");
     }
 
     /// Two files are the first ones, at the same time: one of them says so, also if it is refused.

@@ -175,9 +175,19 @@ impl Registry {
 
     /// No event will come any more, to anybody.
     pub(super) fn end_all(&self) {
+        self.for_each(|slot| slot.readiness.end(slot.token().generation()));
+    }
+
+    /// Nobody knows what is ready: all who wait to read or to write try again.
+    pub(super) fn nudge_all(&self) {
+        let ready = Ready::READABLE | Ready::WRITABLE;
+        self.for_each(|slot| slot.readiness.event(slot.token().generation(), ready));
+    }
+
+    fn for_each(&self, each: impl Fn(&Slot)) {
         let groups = self.groups.iter().map_while(OnceLock::get);
         for page in groups.flat_map(|group| group.iter().map_while(OnceLock::get)) {
-            page.iter().for_each(|slot| slot.readiness.end(slot.token().generation()));
+            page.iter().for_each(&each);
         }
     }
 }

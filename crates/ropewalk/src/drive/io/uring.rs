@@ -3,11 +3,11 @@
 //! | file | what it is |
 //! |---|---|
 //! | `uring` | the driver: who is watched, wake-ups, sleeping (W1-W4) |
-//! | `ring` | the two queues, and who may touch them (R1-R3) |
+//! | `ring` | the two queues, and who may touch them (R1-R5) |
 //! | `probe` | whether the kernel has what is needed |
 //! | `bell` | wake-ups (B1, B2) |
 //! | `op` | one operation on a file, with everything it needs (O1-O4) |
-//! | `flights` | the operations under way (F1-F3) |
+//! | `flights` | the operations under way (F1-F4) |
 //! | `flow` | operations that are carried out again and again: connections, pieces of a stream (FL1-FL5) |
 //! | `influx` | who owns one of these |
 //! | `places` | who has given work to the kernel (PL1) |
@@ -32,7 +32,8 @@
 //! * **W2** Arming, arming again and removing are done under the lock of the table, with the entry in the kernel before it is
 //!   released: a number of a file is used only while its owner has not deregistered it.
 //! * **W3** A new poll reports what is ready already, so nothing is lost between two of them.
-//! * **W4** `wake` puts a no-op through the ring unless one is on its way (`bell.rs`).
+//! * **W4** `wake` puts a no-op through the ring unless one is on its way (`bell.rs`). If the kernel does not take it (who sleeps
+//!   in the ring went there before a filter came), it rings the doorbell (`ring.rs`, R5).
 //!
 //! The kernel holds a watched file until its poll has been removed, which is on the thread that armed it: a socket that another
 //! thread drops is closed when that thread was interrupted, a few microseconds later.
@@ -74,9 +75,6 @@ use std::time::{Duration, Instant};
 /// How long the end of a runtime waits for the kernel.
 const LAST_CALL: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(10);
-
-/// The token of an event that only says that there is something to deliver.
-const NOBODY: u64 = u64::MAX;
 
 /// One ring and all that goes through it.
 #[derive(Debug)]
@@ -151,13 +149,16 @@ impl Uring {
                     landed = true;
                     self.flows.arrived(self, &entry);
                 }
-                Kind::Wake => self.bell.heard(), // W4
+                Kind::Wake => {
+                    self.bell.heard(); // W4
+                    self.ring.heard(&entry);
+                }
                 Kind::Order => {}
             }
         }
         drop(till);
         if landed {
-            events.push(Event { token: Token::from_bits(NOBODY), ready: Ready::NONE });
+            events.push(Event { token: Token::NOBODY, ready: Ready::NONE });
         }
         if !ended.is_empty() {
             self.arm_again(ended);
@@ -186,6 +187,23 @@ impl Uring {
     /// Where operations on files go.
     pub(crate) fn start(self: &Arc<Self>, work: Work) -> Flight {
         self.flights.start(self, work)
+    }
+
+    /// Whether the kernel takes nothing any more: there is no point in asking it.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.ring.is_refused()
+    }
+
+    /// For whoever polls: what an attempt to hand over what is left, and perhaps to sleep, has come to.
+    fn tell_refused(&self, outcome: io::Result<()>) -> io::Result<()> {
+        if let Err(error) = &outcome
+            && self.is_refused()
+        {
+            let error = error.raw_os_error().unwrap_or(libc::EIO);
+            self.flights.refuse(error);
+            self.flows.refuse(error);
+        }
+        outcome
     }
 
     /// The runtime goes down.
@@ -234,9 +252,13 @@ impl Drop for Uring {
             return;
         }
         self.end();
-        let until = Instant::now() + LAST_CALL;
+        // What the kernel cannot be asked to end is not worth that patience.
+        let patience = if self.is_refused() { LOOK } else { LAST_CALL };
+        let until = Instant::now() + patience;
         while !self.is_idle() && Instant::now() < until {
-            let _again = self.ring.wait(Some(LOOK));
+            if self.ring.wait(Some(LOOK)).is_err() {
+                std::thread::sleep(LOOK);
+            }
             while self.reap(&mut Events::new()) {}
         }
         if !self.flows.are_over() {
@@ -276,10 +298,13 @@ impl IoDriver for Arc<Uring> {
     }
 
     fn poll(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
-        if self.reap(events) || timeout == Some(Duration::ZERO) {
+        if self.reap(events) {
             return Ok(());
         }
-        self.ring.wait(timeout)?;
+        if timeout == Some(Duration::ZERO) {
+            return self.tell_refused(self.ring.unstick());
+        }
+        self.tell_refused(self.ring.wait(timeout))?;
         self.reap(events);
         Ok(())
     }
@@ -289,7 +314,10 @@ impl IoDriver for Arc<Uring> {
             return Ok(()); // W4
         }
         // It may come late, and the next one may be quicker: for B1 it is not on its way. One too many is a poll that returns early.
-        self.ring.knock().inspect_err(|_| self.bell.heard())
+        self.ring.knock().or_else(|_| {
+            self.bell.heard();
+            self.ring.ring_doorbell()
+        })
     }
 
     fn as_pollable(&self) -> Option<BorrowedFd<'_>> {

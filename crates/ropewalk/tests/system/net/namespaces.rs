@@ -34,7 +34,7 @@ pub struct Count {
 
 impl Namespace {
     /// A new one, where the calling thread is then.
-    fn new(end: &'static str) -> Result<Self, String> {
+    pub fn new(end: &'static str) -> Result<Self, String> {
         // SAFETY: descriptors stay shared; what is new is the network, of this thread only.
         unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }
             .map_err(|error| format!("no network namespace can be made (are you root?): {error}"))?;
@@ -50,7 +50,7 @@ impl Namespace {
     }
 
     /// Where others find it.
-    fn path(&self) -> String {
+    pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
@@ -78,7 +78,7 @@ fn after(text: &str, words: &[&str]) -> u64 {
 }
 
 /// Runs a program where the calling thread is; gives what it says, or what went wrong.
-fn run(program: &str, arguments: &[&str], input: &str) -> Result<String, String> {
+pub fn run(program: &str, arguments: &[&str], input: &str) -> Result<String, String> {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| match error.kind() {

@@ -5,6 +5,8 @@
 //!   poll, and what nobody waits for is dropped there.
 //! * **F3** When the runtime goes down nothing new is begun, and what is under way is cancelled and waited for. What the kernel
 //!   does not give back in time is never freed.
+//! * **F4** If the ring is out of use (`ring.rs`, R4), those whom the kernel has not taken are told. Their places stay theirs:
+//!   somebody may just have submitted them.
 
 use super::Uring;
 use super::op::{Landing, Op, Work};
@@ -53,7 +55,14 @@ impl Flights {
     fn submit(&self, ring: &Ring, place: u32, op: &Op) {
         // SAFETY: it is new, or has come back; what it points to is in `op`, which is in the table until its completion (O1, O3).
         // If the kernel does not take it now, it is in the queue and goes with the next.
-        let _later = unsafe { ring.submit(&op.entry().user_data(mark(place))) };
+        op.note_taken(unsafe { ring.submit(&op.entry().user_data(mark(place))) }.is_ok());
+    }
+
+    /// The ring is out of use: those whom the kernel has not taken are told (F4), in `deliver`.
+    pub(super) fn refuse(&self, error: i32) {
+        let ops = self.places.lock().all();
+        let refused = ops.into_iter().filter(|op| op.refuse(error));
+        self.landed.lock().extend(refused.collect::<Vec<_>>());
     }
 
     /// A completion was taken.

@@ -10,6 +10,8 @@
 //!   returns.
 //! * **FL5** With [`AHEAD`] arrivals that nobody took, the kernel is asked to stop, and to go on when they are taken. What comes
 //!   until it hears of that is taken, too: of connections as many as come before somebody looks at the completions.
+//! * **FL6** If the ring is out of use (`ring.rs`, R4), the owners are told of whose submission, or of whose stop, the kernel has
+//!   not heard. The places stay theirs.
 
 use super::Uring;
 use super::buffers::{Filled, GROUP};
@@ -83,6 +85,8 @@ pub(super) struct State {
     waker: Option<Waker>,
     /// Its place: a submission is under way.
     armed: Option<u32>,
+    /// The kernel has taken it.
+    taken: bool,
     /// The kernel was asked to end it.
     stopping: bool,
     /// The owner is gone.
@@ -115,7 +119,26 @@ impl State {
     /// A submission is about to be made, and there is none (FL1).
     pub(super) fn arm(&mut self, place: u32) {
         debug_assert!(self.armed.is_none(), "one submission at a time");
-        self.armed = Some(place);
+        (self.armed, self.taken) = (Some(place), false);
+    }
+
+    pub(super) fn taken(&mut self) {
+        self.taken = true;
+    }
+
+    /// The ring is out of use. True: the owner waits for what the kernel will not hear of (FL6).
+    pub(super) fn refuse(&mut self, error: i32) -> bool {
+        let is_untaken = self.armed.is_some() && !self.taken;
+        if is_untaken {
+            self.end();
+            self.arrived.push_back(Noted::Failed(error));
+        }
+        is_untaken || self.stopping
+    }
+
+    /// The kernel cannot be asked to end it.
+    pub(super) fn fail(&mut self, error: i32) {
+        self.arrived.push_back(Noted::Failed(error));
     }
 
     pub(super) fn is_armed(&self) -> bool {
@@ -230,6 +253,13 @@ impl Flows {
     /// Whether the kernel has none.
     pub(super) fn are_over(&self) -> bool {
         self.places.lock().are_empty()
+    }
+
+    /// The ring is out of use: those who wait for what the kernel will not hear of are told (FL6), in `deliver`.
+    pub(super) fn refuse(&self, error: i32) {
+        let mut flows = self.places.lock().all();
+        flows.retain(|flow| flow.state.lock().refuse(error));
+        self.moved.lock().extend(flows);
     }
 
     /// The runtime goes down: who waits is told, and the kernel is asked to end all.

@@ -69,11 +69,14 @@ impl Influx {
 
     /// Nobody but the owner arms, so there is one submission at a time (FL1).
     fn arm(&self, file: BorrowedFd<'_>) -> io::Result<()> {
+        self.uring.ring.check()?; // FL6
         let place = self.uring.flows.take_place(&self.flow).ok_or_else(over)?;
         self.flow.state.lock().arm(place);
         let entry = self.flow.what.entry(file).user_data(mark(place));
         // SAFETY: it points to no memory but the buffers, which are there until the flow has ended (BU3).
-        unsafe { self.uring.ring.submit_now(&entry) } // FL4
+        unsafe { self.uring.ring.submit_now(&entry)? }; // FL4
+        self.flow.state.lock().taken();
+        Ok(())
     }
 
     /// Asks the kernel to end it, and waits for that: what has arrived until then is all there is.
@@ -81,6 +84,10 @@ impl Influx {
         let waker = cx.waker().clone();
         let mut state = self.flow.state.lock();
         if !state.is_flowing() {
+            return Poll::Ready(());
+        }
+        if let Err(error) = self.uring.ring.check() {
+            state.fail(error.raw_os_error().unwrap_or(libc::EIO)); // FL6
             return Poll::Ready(());
         }
         let (before, stop) = (state.wait(waker), state.stop());

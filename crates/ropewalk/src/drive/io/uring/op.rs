@@ -11,6 +11,7 @@
 
 use io_uring::types::{Fd, FsyncFlags};
 use io_uring::{opcode, squeue};
+use ropewalk_core::prim::real::{AtomicBool, Ordering};
 use ropewalk_core::prim::{Lock, UnsafeCell};
 use std::ffi::CString;
 use std::fmt;
@@ -95,6 +96,8 @@ pub(crate) struct Landing {
 
 #[derive(Debug)]
 pub(super) struct Op {
+    /// The kernel has taken its last submission.
+    taken: AtomicBool,
     state: Lock<State>,
     work: Cell,
 }
@@ -124,11 +127,19 @@ enum Outcome {
     Landed(io::Result<usize>, Option<OwnedFd>),
     /// The runtime went down, and the kernel still has it.
     Lost,
+    /// The kernel takes nothing any more.
+    Refused(i32),
 }
 
 impl Op {
     pub(super) fn new(work: Work) -> Arc<Self> {
-        Arc::new(Self { state: Lock::new(State::default()), work: Cell(UnsafeCell::new(Some(work))) })
+        let (state, work) = (Lock::new(State::default()), Cell(UnsafeCell::new(Some(work))));
+        Arc::new(Self { taken: AtomicBool::new(false), state, work })
+    }
+
+    /// It was submitted.
+    pub(super) fn note_taken(&self, taken: bool) {
+        self.taken.store(taken, Ordering::Relaxed);
     }
 
     /// What the kernel is to be told.
@@ -169,6 +180,17 @@ impl Op {
         state.given_up = true;
     }
 
+    /// The ring is out of use: whoever waits for it is told with what it was refused. True: it was not taken, and nobody knew.
+    pub(super) fn refuse(&self, error: i32) -> bool {
+        let mut state = self.state.lock();
+        let is_new = !self.taken.load(Ordering::Relaxed) && state.outcome.is_none() && !state.given_up;
+        if is_new {
+            state.outcome = Some(Outcome::Refused(error));
+            state.given_up = true;
+        }
+        is_new
+    }
+
     /// Wakes who waits for it.
     pub(super) fn take_waker(&self) -> Option<Waker> {
         self.state.lock().waker.take()
@@ -201,6 +223,7 @@ impl Op {
     fn look(&self) -> Option<io::Result<Landing>> {
         match self.state.lock().outcome.take()? {
             Outcome::Lost => Some(Err(super::super::reactor::over())),
+            Outcome::Refused(error) => Some(Err(io::Error::from_raw_os_error(error))),
             Outcome::Landed(result, opened) => {
                 // SAFETY: it has landed, and this is its one future, which finds the outcome once (O2).
                 let work = self.work.0.with_mut(|work| unsafe { &mut *work }.take())?;

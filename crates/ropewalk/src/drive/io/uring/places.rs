@@ -54,6 +54,11 @@ impl<T> Places<T> {
         self.places.len() == self.free.len()
     }
 
+    /// All who have one.
+    pub(super) fn all(&self) -> Vec<Arc<T>> {
+        self.places.iter().flatten().cloned().collect()
+    }
+
     /// Nothing new is begun from now on. Who is still there, and where.
     pub(super) fn close(&mut self) -> Vec<(u32, Arc<T>)> {
         self.closed = true;

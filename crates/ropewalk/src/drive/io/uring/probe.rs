@@ -38,7 +38,7 @@ pub(super) fn ring() -> io::Result<Ring> {
     check_features(&uring)?;
     check_operations(&uring)?;
     check_multishot(&mut uring)?;
-    Ok(Ring::new(uring))
+    Ring::new(uring)
 }
 
 fn because(what: &str, error: &io::Error) -> io::Error {

@@ -5,18 +5,24 @@
 //! * **R3** `submit` returns when the kernel has taken the entry, or says that it would not yet. Then it stays in the queue, or if
 //!   that is full behind it, and whoever submits next or is about to sleep tries again first. They are taken in their order. Two may call the kernel at once: it takes each entry once, and lets the second wait for the first. So
 //!   nothing depends on somebody polling, and no two entries on being submitted by the same thread.
+//! * **R4** If whoever polls is refused, and not for the moment (a filter that came later), the ring is out of use: nothing is
+//!   submitted any more by anybody. So what was not taken until then never will be, and its owners may be told.
+//! * **R5** Whoever finds that the kernel takes nothing rings the doorbell: an eventfd with a poll that stays armed, for which
+//!   nothing has to be submitted. So whoever polls wakes up, tries again, and knows.
 //!
 //! A queue of completions that is full loses nothing: the kernel keeps the others, says so, and hands them over when asked.
 
 use super::buffers::Buffers;
-use io_uring::types::{SubmitArgs, Timespec};
+use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{CompletionQueue, EnterFlags, IoUring, cqueue, opcode, squeue};
-use ropewalk_core::prim::real::{AtomicBool, Ordering};
+use ropewalk_core::prim::real::{AtomicBool, AtomicUsize, Ordering};
 use ropewalk_core::prim::{Lock, LockGuard};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 /// What a completion is about, in three bits of its mark that no token uses: there are at most 2^21 registrations.
@@ -34,6 +40,8 @@ pub(super) enum Kind {
     Flow = 4,
 }
 
+/// What the doorbell's completions are marked with.
+const DOORBELL: u64 = 1;
 const KIND: u32 = 29;
 const KINDS: u64 = 7;
 
@@ -61,30 +69,63 @@ pub(super) struct Ring {
     taking: Lock<()>,
     /// An entry may be there that the kernel would not take (R3).
     stuck: AtomicBool,
+    /// With what the kernel has refused it (R4); 0: it has not.
+    refused: AtomicUsize,
+    doorbell: OwnedFd,
     /// For entries that nobody wants to hear of.
     quiet: squeue::Flags,
     waiting: EnterFlags,
 }
 
 impl Ring {
-    pub(super) fn new(uring: IoUring) -> Self {
+    /// # Errors
+    /// There is no descriptor for the doorbell, or it cannot be watched.
+    pub(super) fn new(uring: IoUring) -> io::Result<Self> {
         let has = uring.params();
         let skips = has.is_feature_skip_cqe_on_success();
         let quiet = if skips { squeue::Flags::SKIP_SUCCESS } else { squeue::Flags::empty() };
         let mut waiting = EnterFlags::GETEVENTS | EnterFlags::EXT_ARG;
         waiting.set(EnterFlags::NO_IOWAIT, has.is_feature_no_iowait()); // who waits for a socket does not load a disk
         let (putting, taking) = (Lock::new(VecDeque::new()), Lock::new(()));
-        Self { uring, putting, taking, stuck: AtomicBool::new(false), quiet, waiting }
+        let (stuck, refused) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let doorbell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let new = Self { uring, putting, taking, stuck, refused, doorbell, quiet, waiting };
+        new.arm_doorbell()?;
+        Ok(new)
+    }
+
+    fn arm_doorbell(&self) -> io::Result<()> {
+        let (file, flags) = (Fd(self.doorbell.as_raw_fd()), libc::POLLIN as u32);
+        let poll = opcode::PollAdd::new(file, flags).multi(true).build();
+        // SAFETY: it points to no memory.
+        unsafe { self.submit(&poll.user_data(Kind::Wake.mark(DOORBELL))) }
+    }
+
+    /// A wake-up was found. If it is the last one of the doorbell's poll (the thread that armed it is gone), it is armed again.
+    pub(super) fn heard(&self, entry: &cqueue::Entry) {
+        let is_doorbell = entry.user_data() == Kind::Wake.mark(DOORBELL);
+        if is_doorbell && !cqueue::more(entry.flags()) {
+            let _later = self.arm_doorbell(); // what cannot be submitted just now goes with the next
+        }
+    }
+
+    /// Puts a completion into the queue, whatever the kernel takes (R5).
+    pub(super) fn ring_doorbell(&self) -> io::Result<()> {
+        match rustix::io::write(&self.doorbell, &1u64.to_ne_bytes()) {
+            Ok(_) | Err(Errno::AGAIN) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Hands an entry to the kernel (R3).
     ///
     /// # Errors
-    /// The kernel takes nothing just now. The entry waits, and goes with the next.
+    /// The kernel takes nothing just now. The entry waits, and goes with the next, if the ring is not out of use (R4).
     ///
     /// # Safety
     /// What it points to stays where it is until its completion was taken.
     pub(super) unsafe fn submit(&self, entry: &squeue::Entry) -> io::Result<()> {
+        self.check()?;
         // SAFETY: the caller's promise.
         let all = unsafe { self.put(Some(entry)) };
         self.flush_all(all)
@@ -123,9 +164,37 @@ impl Ring {
         }
     }
 
+    /// # Errors
+    /// It is out of use (R4).
+    pub(super) fn check(&self) -> io::Result<()> {
+        match self.refused.load(Ordering::Acquire) {
+            0 => Ok(()),
+            error => Err(io::Error::from_raw_os_error(error as i32)),
+        }
+    }
+
+    pub(super) fn is_refused(&self) -> bool {
+        self.check().is_err()
+    }
+
+    /// For whoever polls: tries again what the kernel would not take.
+    ///
+    /// # Errors
+    /// It still does not.
+    pub(super) fn unstick(&self) -> io::Result<()> {
+        if !self.stuck.load(Ordering::Relaxed) || !self.stuck.swap(false, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.flush_all(false).inspect_err(|error| match error.raw_os_error() {
+            None | Some(libc::EBUSY) => {} // for the moment
+            Some(error) => self.refused.store(error as usize, Ordering::Release), // R4
+        })
+    }
+
     /// Lets the kernel take what is in the queue.
     fn flush(&self) -> io::Result<()> {
         loop {
+            self.check()?;
             match self.uring.submit() {
                 Ok(_) => return Ok(()),
                 Err(error) => match error.raw_os_error() {
@@ -133,6 +202,7 @@ impl Ring {
                     Some(libc::EAGAIN) => std::thread::yield_now(), // no memory for the moment
                     _ => {
                         self.stuck.store(true, Ordering::Release);
+                        let _nobody_hears = self.ring_doorbell(); // R5
                         return Err(error);
                     }
                 },
@@ -151,7 +221,7 @@ impl Ring {
         // SAFETY: the caller's promise.
         let mut taken = unsafe { self.submit(entry) };
         for _ in 0..100 {
-            if taken.is_ok() {
+            if taken.is_ok() || self.is_refused() {
                 break;
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -192,9 +262,7 @@ impl Ring {
 
     /// Sleeps until there is a completion, at most for `timeout`, in nanoseconds.
     pub(super) fn wait(&self, timeout: Option<Duration>) -> io::Result<()> {
-        if self.stuck.swap(false, Ordering::AcqRel) {
-            self.flush_all(false)?;
-        }
+        self.unstick()?;
         // More seconds than the kernel can count is no limit.
         let timeout = timeout.filter(|timeout| i64::try_from(timeout.as_secs()).is_ok()).map(Timespec::from);
         let args = timeout.as_ref().map_or(SubmitArgs::new(), |time| SubmitArgs::new().timespec(time));
@@ -270,7 +338,7 @@ mod tests {
             Ok(uring) => uring,
             Err(error) => return eprintln!("skipped: no io_uring here ({error})"),
         };
-        let ring = Ring::new(uring);
+        let ring = Ring::new(uring).unwrap();
         let nop = |number| opcode::Nop::new().build().user_data(number);
         // SAFETY: they point to no memory.
         let put: Vec<_> = (0..3).map(|number| unsafe { ring.put(Some(&nop(number))) }).collect();
