@@ -4,12 +4,12 @@
 //! was served. With looks after a number of polls only, that number was sixty, and in the single-threaded runtime without end.
 
 use ropewalk::channel::unbounded;
-use ropewalk::io::{AsyncReadExt, AsyncWriteExt};
+use ropewalk::io::AsyncReadExt;
 use ropewalk::{Handle, Runtime, Wait, net, spawn, spawn_blocking, strand, task, time, yield_now};
 use std::future::poll_fn;
 use std::io::{Read, Write};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::thread::{self, ThreadId};
@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 const POLL: Duration = Duration::from_micros(300);
 const HOGS: usize = 2;
+/// Polls of no length before the others.
+const SHORT: usize = 20_000;
 /// So often something is due.
 const TIMES: usize = 30;
 /// So many polls may begin meanwhile, all hogs together: what comes before a look, the look's own, and a neighbour's that is new to the
@@ -25,27 +27,35 @@ const FEW: usize = 4 * HOGS;
 
 /// When the polls of all hogs began.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<(Instant, ThreadId)>>>, Arc<AtomicBool>);
+struct Log {
+    polls: Arc<Mutex<Vec<(Instant, ThreadId)>>>,
+    over: Arc<AtomicBool>,
+    /// So many polls are short at first, and not written down.
+    short: Arc<AtomicUsize>,
+}
 
 impl Log {
     /// One poll. False: it was the last.
     fn compute(&self) -> bool {
-        let begun = Instant::now();
-        self.0.lock().unwrap().push((begun, thread::current().id()));
-        while begun.elapsed() < POLL {
-            std::hint::spin_loop();
+        let is_short = self.short.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok();
+        if !is_short {
+            let begun = Instant::now();
+            self.polls.lock().unwrap().push((begun, thread::current().id()));
+            while begun.elapsed() < POLL {
+                std::hint::spin_loop();
+            }
         }
-        !self.1.load(Relaxed)
+        !self.over.load(Relaxed)
     }
 
     /// How many began since something was due.
     fn since(&self, due: Instant) -> usize {
-        self.0.lock().unwrap().iter().rev().take_while(|(begun, _)| *begun >= due).count()
+        self.polls.lock().unwrap().iter().rev().take_while(|(begun, _)| *begun >= due).count()
     }
 
     /// The same, of the polls of this thread: for what cannot go to another one.
     fn here_since(&self, due: Instant) -> usize {
-        let (polls, here) = (self.0.lock().unwrap(), thread::current().id());
+        let (polls, here) = (self.polls.lock().unwrap(), thread::current().id());
         polls
             .iter()
             .rev()
@@ -60,13 +70,15 @@ struct Hogs(Log);
 
 impl Drop for Hogs {
     fn drop(&mut self) {
-        self.0.1.store(true, Relaxed);
+        self.0.over.store(true, Relaxed);
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Yields,
+    /// First in polls so short that a worker counts them, and reads no clock.
+    TurnsLong,
     WakesItself,
     HandsOver,
     SpawnsItsSuccessor,
@@ -86,6 +98,9 @@ const WAYS: [Way; 6] = [
 impl Way {
     fn start(self, runtime: &Runtime) -> Hogs {
         let log = Log::default();
+        if self == Way::TurnsLong {
+            log.short.store(SHORT, Relaxed);
+        }
         match self {
             Way::HandsOver => hand_over(runtime, &log),
             _ => (0..HOGS).for_each(|_| self.start_one(runtime, log.clone())),
@@ -95,7 +110,7 @@ impl Way {
 
     fn start_one(self, runtime: &Runtime, log: Log) {
         match self {
-            Way::Yields => drop(runtime.spawn(async move {
+            Way::Yields | Way::TurnsLong => drop(runtime.spawn(async move {
                 while log.compute() {
                     yield_now().await;
                 }
@@ -149,6 +164,9 @@ type Waits = Pin<Box<dyn Future<Output = Vec<usize>> + Send>>;
 
 async fn ticker(log: Log) -> Vec<usize> {
     let mut waits = Vec::new();
+    while log.short.load(Relaxed) > 0 {
+        time::sleep(Duration::from_millis(1)).await;
+    }
     for _ in 0..TIMES {
         let due = Instant::now() + Duration::from_millis(1);
         time::sleep(Duration::from_millis(1)).await;
