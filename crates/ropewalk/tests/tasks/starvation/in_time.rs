@@ -48,6 +48,15 @@ impl Log {
         !self.over.load(Relaxed)
     }
 
+    /// Waits until some more have begun: what runs beside them is waiting again by then.
+    fn let_some_pass(&self) {
+        let polls = || self.polls.lock().unwrap().len();
+        let enough = polls() + FEW;
+        while polls() < enough {
+            thread::yield_now();
+        }
+    }
+
     /// How many began since something was due.
     fn since(&self, due: Instant) -> usize {
         self.polls.lock().unwrap().iter().rev().take_while(|(begun, _)| *begun >= due).count()
@@ -201,6 +210,7 @@ async fn injection(log: Log) -> Vec<usize> {
     let (runtime, (give, taken)) = (Handle::current(), unbounded());
     let thread = thread::spawn(move || {
         for _ in 0..TIMES {
+            log.let_some_pass();
             let (due, log) = (Instant::now(), log.clone());
             let waited = runtime.spawn(async move { log.since(due) }).wait().unwrap();
             give.try_send(waited).unwrap();
@@ -217,8 +227,10 @@ async fn injection(log: Log) -> Vec<usize> {
 /// A thread sends to a task that waits.
 async fn message(log: Log) -> Vec<usize> {
     let ((give, taken), (back, answers)) = (unbounded::<Instant>(), std::sync::mpsc::channel::<()>());
+    let pace = log.clone();
     let thread = thread::spawn(move || {
         for _ in 0..TIMES {
+            pace.let_some_pass();
             give.try_send(Instant::now()).unwrap();
             answers.recv().unwrap();
         }
@@ -238,6 +250,7 @@ async fn echo(log: Log) -> Vec<usize> {
     let client = thread::spawn(move || {
         let mut stream = std::net::TcpStream::connect(address).unwrap();
         let trip = |_| {
+            log.let_some_pass();
             let due = Instant::now();
             stream.write_all(&[7; 64]).unwrap();
             stream.read_exact(&mut [0; 64]).unwrap();
