@@ -11,7 +11,7 @@
 
 use super::fibre::Fibres;
 use super::pool::{Phase, Pool};
-use super::seat::{Line, Turn};
+use super::seat::{Line, Origin, Turn};
 use super::station::Status;
 use super::worker::Worker;
 use crate::context;
@@ -109,7 +109,9 @@ impl Seat {
         stays: bool,
         waker: &Waker,
     ) -> Turn<Driving<'_>, ThreadId> {
-        match self.0.ask(number, thread::current().id(), stays, waker) {
+        let by_itself = context::with_worker(|worker| worker.is_none());
+        let from = Origin { thread: thread::current().id(), by_itself, stays };
+        match self.0.ask(number, from, waker) {
             Turn::Yours(crew) => Turn::Yours(self.driving(crew)),
             Turn::NotYet => Turn::NotYet,
             Turn::BoundTo(home) => Turn::BoundTo(home),
