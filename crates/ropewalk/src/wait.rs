@@ -19,6 +19,7 @@ use crate::context;
 use crate::runtime::{BlockInTask, Handle};
 use crate::sched::host::{Extra, Ticket};
 use crate::sched::park::ThreadParker;
+use crate::sched::pool::TakenBack;
 use crate::sched::reasons;
 use crate::sched::worker::Worker;
 pub(crate) use crate::strand::is_interrupted;
@@ -357,14 +358,14 @@ pub(crate) fn wait_shielded<R>(worker: &Worker, attempt: impl FnMut(&mut Context
 /// Waits wherever this is, to the end, and whatever handlers say: others rely on it. In a hook, where no stack can be
 /// parked, the thread is.
 pub(crate) fn wait_to_the_end<R>(attempt: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
-    wait_to_the_end_driving(&[], &|_| (), attempt)
+    wait_to_the_end_driving(&[], &|_| None, attempt)
 }
 
 /// The same for something that is done in `threadless` runtimes, among others, of which this may be the thread that has to drive them.
-/// `instead` is called where it must not, because they are bound to a thread that does not.
+/// `instead` says what is dropped where it must not, because they are bound to a thread that does not.
 pub(crate) fn wait_to_the_end_driving<R>(
     threadless: &[Handle],
-    instead: &dyn Fn(&Handle),
+    instead: &dyn Fn(&Handle) -> Option<TakenBack>,
     mut attempt: impl FnMut(&mut Context<'_>) -> Poll<R>,
 ) -> R {
     if threadless.is_empty() && !is_root_here() {

@@ -124,9 +124,9 @@ impl Seat {
         self.0.leave(number, thread::current().id()).map(|crew| self.driving(crew))
     }
 
-    /// Calls `f` if nobody drives and only another thread may: what it looks at is not changed by a driver meanwhile.
-    pub(crate) fn while_bound(&self, f: impl FnOnce()) {
-        self.0.while_bound(thread::current().id(), f);
+    /// Calls `f`, which must not wait, if nobody drives and only another thread may: what it looks at is not changed by a driver meanwhile.
+    pub(crate) fn while_bound<R>(&self, f: impl FnOnce() -> R) -> Option<R> {
+        self.0.while_bound(thread::current().id(), f)
     }
 
     fn driving(&self, crew: Crew) -> Driving<'_> {

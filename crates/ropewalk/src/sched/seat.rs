@@ -154,11 +154,12 @@ impl<C, K: Copy + Eq> Line<C, K> {
         state.crew.take()
     }
 
-    /// Calls `f` while nobody drives, though the workers are bound to another thread. Not if somebody does, or may.
-    pub(crate) fn while_bound(&self, here: K, f: impl FnOnce()) {
+    /// Calls `f` while nobody drives, though the workers are bound to another thread. Not if somebody does, or may. It must not wait: this
+    /// thread counts as the driver meanwhile.
+    pub(crate) fn while_bound<R>(&self, here: K, f: impl FnOnce() -> R) -> Option<R> {
         let mut state = self.0.lock();
         if state.holder.is_some() || state.may_have(here) {
-            return;
+            return None;
         }
         state.holder = Some(here);
         drop(state);
@@ -171,7 +172,7 @@ impl<C, K: Copy + Eq> Line<C, K> {
             }
         }
         let _give_up = GiveUp(self);
-        f();
+        Some(f())
     }
 
     /// The driver gives up the seat, with workers that are bound to `home`, or without any. If `keeps` says so it gets them back: it

@@ -224,6 +224,37 @@ fn the_end_of_another_runtime_is_waited_for_while_driving() {
     });
 }
 
+/// Inside of it, its own end: it drives until nothing else is alive.
+#[test]
+fn its_own_end_is_waited_for_while_driving() {
+    for kind in THREADLESS {
+        let (runtime, begun) = (kind.build(), Gate::new());
+        let (leave, left, inside) = (Gate::new(), Gate::new(), Gate::new());
+        guarded(format!("{kind:?}"), || {
+            thread::scope(|scope| {
+                let first = driver(scope, &runtime, &leave);
+                let (passed, ended) = (left.passed(), inside.clone());
+                drop(runtime.spawn(async move {
+                    passed.await;
+                    ended.open();
+                }));
+                let second = scope.spawn(|| {
+                    runtime.block_on(async {
+                        begun.open();
+                        runtime.handle().shutdown(Duration::MAX).unwrap();
+                    })
+                });
+                until("it has begun", || begun.is_open());
+                leave.open();
+                first.join().unwrap();
+                left.open();
+                second.join().unwrap();
+                assert!(inside.is_open());
+            });
+        });
+    }
+}
+
 /// There are more than two. Each leaves in turn; the others go on.
 #[test]
 fn the_seat_goes_round() {
