@@ -224,13 +224,13 @@ fn the_end_of_another_runtime_is_waited_for_while_driving() {
     });
 }
 
-/// Inside of it, its own end: it drives until nothing else is alive.
+/// A thread waits for its end, outside of it or inside: when the driver leaves it drives, until nothing else is alive.
 #[test]
-fn its_own_end_is_waited_for_while_driving() {
-    for kind in THREADLESS {
+fn its_end_is_waited_for_while_driving() {
+    for (kind, nested) in THREADLESS.into_iter().flat_map(|kind| [false, true].map(|nested| (kind, nested))) {
         let (runtime, begun) = (kind.build(), Gate::new());
         let (leave, left, inside) = (Gate::new(), Gate::new(), Gate::new());
-        guarded(format!("{kind:?}"), || {
+        guarded(format!("{kind:?}, {nested}"), || {
             thread::scope(|scope| {
                 let first = driver(scope, &runtime, &leave);
                 let (passed, ended) = (left.passed(), inside.clone());
@@ -239,10 +239,11 @@ fn its_own_end_is_waited_for_while_driving() {
                     ended.open();
                 }));
                 let second = scope.spawn(|| {
-                    runtime.block_on(async {
+                    let end = || {
                         begun.open();
                         runtime.handle().shutdown(Duration::MAX).unwrap();
-                    })
+                    };
+                    if nested { runtime.block_on(async { end() }) } else { end() }
                 });
                 until("it has begun", || begun.is_open());
                 leave.open();
