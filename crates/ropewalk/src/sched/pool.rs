@@ -104,6 +104,24 @@ pub(crate) struct Pool {
     pub(crate) may_have_orphans: AtomicBool,
 }
 
+/// Tasks that were taken out of the queue; they are dropped unrun, and with them what they hold, which may do anything.
+#[must_use]
+pub(crate) struct TakenBack {
+    pool: Arc<Pool>,
+    tasks: Vec<Runnable>,
+}
+
+impl Drop for TakenBack {
+    fn drop(&mut self) {
+        for task in self.tasks.drain(..) {
+            task.cancel(false);
+            drop(task);
+            self.pool.gate.leave();
+            self.pool.one_ended();
+        }
+    }
+}
+
 impl Pool {
     pub(crate) fn new(
         name: &str,
@@ -181,20 +199,12 @@ impl Pool {
         }
     }
 
-    /// Takes tasks that came from outside out of the queue again, where no worker may come for them: those that `is_meant` are
-    /// dropped unrun.
-    pub(crate) fn take_back(&self, is_meant: impl Fn(&Runnable) -> bool) {
+    /// Takes tasks that came from outside out of the queue again, where no worker may come for them: those that `is_meant`.
+    pub(crate) fn take_back(self: &Arc<Self>, is_meant: impl Fn(&Runnable) -> bool) -> TakenBack {
         let queued: Vec<_> = (0..self.injector.len()).map_while(|_| self.injector.pop()).collect();
-        for task in queued {
-            if is_meant(&task) {
-                task.cancel(false);
-                drop(task);
-                self.gate.leave();
-                self.one_ended();
-            } else {
-                self.queue_outside(task); // a driver may have come meanwhile
-            }
-        }
+        let (meant, others): (Vec<_>, Vec<_>) = queued.into_iter().partition(is_meant);
+        others.into_iter().for_each(|task| self.queue_outside(task)); // a driver may have come meanwhile
+        TakenBack { pool: self.clone(), tasks: meant }
     }
 
     /// Queues what a worker gives away, from [`spill`](Self::spill).

@@ -25,10 +25,15 @@
 //! Hand-over, all of it under the lock:
 //!
 //! 1. the workers are put back, with the thread they are bound to, if any
-//! 2. the first candidate in line that may have them (any, or one of the thread they are bound to) leaves the line, and the
-//!    seat is *handed* to it: from now on nobody else can take it
-//! 3. if there is none, all candidates leave the line
-//! 4. the wakers of those that left it are called, after unlocking. (Those of 3 ask again, and learn why.)
+//! 2. the first candidate in line that *runs by itself* and may have them (any, or one of the thread they are bound to) leaves
+//!    the line, and the seat is *handed* to it: from now on nobody else can take it
+//! 3. if there is none, the seat is free, and all candidates leave the line
+//! 4. the wakers of those that left it are called, after unlocking. Those of 3 ask again: the first that comes takes the seat, or
+//!    they learn why nobody may.
+//!
+//! Only a plain thread runs by itself. A strand or a task of another runtime runs when somebody drives that one, or its worker has
+//! time; if that went down it never does, though it still stands in line. So none of them is handed the seat: each is told that
+//! it is free, and nobody waits for one that does not come.
 //!
 //! Unwinding: a candidate that is dropped, for whatever reason, leaves the line. If it was handed the seat it becomes the driver
 //! for a moment ([`leave`](Line::leave)), and hands over.
@@ -40,7 +45,8 @@
 //! * **SQ2** Bound workers leave the state on their home thread only.
 //! * **SQ3** While the seat is free (no holder), no candidate in line may have it: each hand-over looks, and so does each
 //!   candidate in the step in which it enters the line. So none is forgotten.
-//! * **SQ4** A seat that is handed has a candidate that was woken after that, or leaves: either takes it on.
+//! * **SQ4** A seat that is handed has a candidate that was woken after that, or leaves: either takes it on, since nothing but its
+//!   own thread is needed for that, which is the one that it asked on.
 //! * **SQ5** No waker is cloned, called or dropped under the lock.
 
 use crate::runtime::wake_safely;
@@ -71,10 +77,18 @@ struct State<C, K> {
 
 struct Candidate<K> {
     number: u64,
-    thread: K,
-    /// It knows that it may stand here although the workers are bound elsewhere.
-    stays: bool,
+    from: Origin<K>,
     waker: Waker,
+}
+
+/// Where a candidate asks from, and how.
+#[derive(Clone, Copy)]
+pub(crate) struct Origin<K> {
+    pub(crate) thread: K,
+    /// It needs nobody but this thread to come for the seat.
+    pub(crate) by_itself: bool,
+    /// It stands in line also where the workers are bound to another thread.
+    pub(crate) stays: bool,
 }
 
 /// What a candidate is told.
@@ -111,13 +125,12 @@ impl<C, K: Copy + Eq> Line<C, K> {
         self.0.lock().holder
     }
 
-    /// A candidate asks for the seat; `number` is its own. If it has to wait it stands in line, with `waker`. With `stays` it does so
-    /// also where the workers are bound to another thread.
-    pub(crate) fn ask(&self, number: &mut Option<u64>, here: K, stays: bool, waker: &Waker) -> Turn<C, K> {
-        let waker = waker.clone();
+    /// A candidate asks for the seat; `number` is its own. If it has to wait it stands in line, with `waker`.
+    pub(crate) fn ask(&self, number: &mut Option<u64>, from: Origin<K>, waker: &Waker) -> Turn<C, K> {
+        let (waker, Origin { thread: here, stays, .. }) = (waker.clone(), from);
         let mut state = self.0.lock();
         let number = *number.get_or_insert_with(|| state.draw());
-        let candidate = Candidate { number, thread: here, stays, waker };
+        let candidate = Candidate { number, from, waker };
         let turn = if state.holder.is_some() { Turn::NotYet } else { state.take_free(here) };
         let waits = matches!(turn, Turn::NotYet) || stays && matches!(turn, Turn::BoundTo(_));
         let unused = if waits { state.enlist(candidate) } else { Some(candidate) };
@@ -136,22 +149,17 @@ impl<C, K: Copy + Eq> Line<C, K> {
             drop(struck); // SQ5
             return None;
         }
+        assert!(state.may_have(here), "SQ4: it has not left its thread");
         state.handed = None;
-        if state.home.is_none_or(|home| home == here) {
-            state.holder = Some(here);
-            return state.crew.take();
-        }
-        // Its strand roams, and was handed the seat on another thread (SQ2).
-        state.holder = None;
-        Self::pass_on(state, true);
-        None
+        state.crew.take()
     }
 
-    /// Calls `f` while nobody drives, though the workers are bound to another thread. Not if somebody does, or may.
-    pub(crate) fn while_bound(&self, here: K, f: impl FnOnce()) {
+    /// Calls `f` while nobody drives, though the workers are bound to another thread. Not if somebody does, or may. It must not wait: this
+    /// thread counts as the driver meanwhile.
+    pub(crate) fn while_bound<R>(&self, here: K, f: impl FnOnce() -> R) -> Option<R> {
         let mut state = self.0.lock();
         if state.holder.is_some() || state.may_have(here) {
-            return;
+            return None;
         }
         state.holder = Some(here);
         drop(state);
@@ -164,7 +172,7 @@ impl<C, K: Copy + Eq> Line<C, K> {
             }
         }
         let _give_up = GiveUp(self);
-        f();
+        Some(f())
     }
 
     /// The driver gives up the seat, with workers that are bound to `home`, or without any. If `keeps` says so it gets them back: it
@@ -184,13 +192,12 @@ impl<C, K: Copy + Eq> Line<C, K> {
         None
     }
 
-    /// The seat is free: hands it over (SQ3). If nobody may have it, tells all of them that; those that know it, if that is `new`.
+    /// The seat is free: hands it over (SQ3). If nobody runs by itself who may have it, tells all of them that; those that may not, and know
+    /// it, if that is `new`.
     fn pass_on(mut state: LockGuard<'_, State<C, K>>, new: bool) {
-        let heir = state.candidates.iter().position(|candidate| state.may_have(candidate.thread));
-        let heir = heir.and_then(|at| state.candidates.remove(at));
-        let woken = match heir {
+        let woken = match state.heir() {
             Some(heir) => {
-                (state.holder, state.handed) = (Some(heir.thread), Some(heir.number));
+                (state.holder, state.handed) = (Some(heir.from.thread), Some(heir.number));
                 VecDeque::from([heir])
             }
             None => state.told(new),
@@ -235,9 +242,18 @@ impl<C, K: Copy + Eq> State<C, K> {
         }
     }
 
-    /// Those that leave the line because nobody in it may have the seat.
+    /// The candidate that is handed the seat.
+    fn heir(&mut self) -> Option<Candidate<K>> {
+        let comes = |from: Origin<K>| from.by_itself && self.may_have(from.thread);
+        let at = self.candidates.iter().position(|candidate| comes(candidate.from))?;
+        self.candidates.remove(at)
+    }
+
+    /// Those that leave the line because nobody in it is handed the seat.
     fn told(&mut self, new: bool) -> VecDeque<Candidate<K>> {
-        let (told, stay) = self.candidates.drain(..).partition(|candidate| new || !candidate.stays);
+        let candidates = std::mem::take(&mut self.candidates);
+        let leaves = |from: &Origin<K>| new || !from.stays || self.may_have(from.thread);
+        let (told, stay) = candidates.into_iter().partition(|candidate| leaves(&candidate.from));
         self.candidates = stay;
         told
     }

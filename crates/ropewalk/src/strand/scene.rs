@@ -341,7 +341,8 @@ impl Scene {
     /// children that have not begun are taken out of the queue. (Others there are none: HD1.)
     fn wait_for_all(&self) {
         let threadless: Vec<_> = self.members.lock().threadless.iter().map(Handle::of_worker).collect();
-        let take_back = |runtime: &Handle| runtime.main().take_back(|task| self.is_unstarted_child(task));
+        let take_back =
+            |runtime: &Handle| Some(runtime.main().take_back(|task| self.is_unstarted_child(task)));
         wait_to_the_end_driving(&threadless, &take_back, |cx| self.poll_empty(cx));
     }
 

@@ -10,6 +10,7 @@ use super::root::{Driven, drive_root};
 use crate::context;
 use crate::runtime::{Handle, Shared};
 use crate::sched::hosted::{Driving, Taken};
+use crate::sched::pool::TakenBack;
 use crate::sched::seat::Turn;
 use std::cell::Cell;
 use std::panic::resume_unwind;
@@ -22,8 +23,8 @@ use std::thread::ThreadId;
 pub(super) enum Manner<'a> {
     /// It panics. While it drives it may be interrupted.
     Open(&'static str),
-    /// It waits to its end, which others rely on; and does this first.
-    ToTheEnd(&'a dyn Fn(&Handle)),
+    /// It waits to its end, which others rely on; and drops this first.
+    ToTheEnd(&'a dyn Fn(&Handle) -> Option<TakenBack>),
 }
 
 /// The wait of a stack, as a candidate for one runtime.
@@ -188,7 +189,8 @@ fn ask<'a>(candidate: &'a Candidate, manner: Manner<'_>, waker: &Waker) -> Optio
         (Turn::BoundTo(home), Manner::Open(what)) => panic!("ropewalk: {what}: {}", Taken::BoundTo(home)),
         (Turn::BoundTo(_), Manner::ToTheEnd(instead)) => {
             let seat = candidate.runtime.shared.seat().ok()?;
-            seat.while_bound(|| instead(&candidate.runtime));
+            let unstarted = seat.while_bound(|| instead(&candidate.runtime));
+            drop(unstarted); // what it holds may wait here, too
             None
         }
         (Turn::NotYet | Turn::Over, _) => None,

@@ -3,6 +3,7 @@
 
 mod guests;
 mod home;
+mod idle;
 mod nested;
 mod soak;
 mod unwinding;

@@ -1,4 +1,4 @@
-use super::{Line, Turn};
+use super::{Line, Origin, Turn};
 use ropewalk_core::block_on_simple;
 use ropewalk_core::prim::{self, Arc, Ordering, UnsafeCell};
 use std::future::poll_fn;
@@ -18,6 +18,20 @@ impl Crew {
 
 type Seat = Line<Crew, usize>;
 
+/// A plain thread.
+fn thread(here: usize) -> Origin<usize> {
+    Origin { thread: here, by_itself: true, stays: false }
+}
+
+/// A strand that somebody runs on that thread, or nobody.
+fn strand(here: usize) -> Origin<usize> {
+    Origin { by_itself: false, ..thread(here) }
+}
+
+fn patient(from: Origin<usize>) -> Origin<usize> {
+    Origin { stays: true, ..from }
+}
+
 fn driven(seat: &Seat, here: usize) -> Crew {
     match seat.take(here) {
         Ok(Turn::Yours(crew)) => crew,
@@ -26,13 +40,13 @@ fn driven(seat: &Seat, here: usize) -> Crew {
 }
 
 /// A candidate that waits until it drives: steps 1, 3 and 4. False: the workers are bound elsewhere.
-fn drive_when_handed(seat: &Seat, here: usize) -> bool {
+fn drive_when_handed(seat: &Seat, from: Origin<usize>) -> bool {
     let mut number = None;
     let crew = block_on_simple(poll_fn(|cx| {
-        if let Some(crew) = number.and_then(|number| seat.leave(number, here)) {
+        if let Some(crew) = number.and_then(|number| seat.leave(number, from.thread)) {
             return Poll::Ready(Some(crew));
         }
-        match seat.ask(&mut number, here, false, cx.waker()) {
+        match seat.ask(&mut number, from, cx.waker()) {
             Turn::Yours(crew) => Poll::Ready(Some(crew)),
             Turn::NotYet => Poll::Pending,
             Turn::BoundTo(_) | Turn::Over => Poll::Ready(None),
@@ -47,7 +61,7 @@ fn drive_when_handed(seat: &Seat, here: usize) -> bool {
 /// A candidate that asks once, and does not want it any more: its own wait is over, or it unwinds.
 fn ask_and_leave(seat: &Seat, here: usize) {
     let mut number = None;
-    let crew = match seat.ask(&mut number, here, false, Waker::noop()) {
+    let crew = match seat.ask(&mut number, thread(here), Waker::noop()) {
         Turn::Yours(crew) => Some(crew),
         _ => seat.leave(number.expect("it was drawn"), here),
     };
@@ -66,7 +80,7 @@ fn model_the_seat_goes_from_candidate_to_candidate() {
         let crew = driven(&seat, 0);
         let threads = [1, 2].map(|here| {
             let seat = seat.clone();
-            prim::thread::spawn(move || assert!(drive_when_handed(&seat, here)))
+            prim::thread::spawn(move || assert!(drive_when_handed(&seat, thread(here))))
         });
         crew.drive();
         assert!(seat.give_back(Some(crew), None, || false).is_none());
@@ -92,7 +106,7 @@ fn model_a_candidate_that_leaves_passes_the_seat_on() {
         let (leaving, waiting) = (seat.clone(), seat.clone());
         let threads = [
             prim::thread::spawn(move || ask_and_leave(&leaving, 1)),
-            prim::thread::spawn(move || assert!(drive_when_handed(&waiting, 2))),
+            prim::thread::spawn(move || assert!(drive_when_handed(&waiting, thread(2)))),
         ];
         assert!(seat.give_back(Some(crew), None, || false).is_none());
         threads.into_iter().for_each(|thread| thread.join().unwrap());
@@ -114,7 +128,7 @@ fn model_bound_workers_go_home_and_the_others_are_told() {
         let told = Arc::new(prim::AtomicUsize::new(0));
         let tell = told.clone();
         let thread = prim::thread::spawn(move || {
-            assert!(!drive_when_handed(&stranger, 1), "it is bound to another one");
+            assert!(!drive_when_handed(&stranger, thread(1)), "it is bound to another one");
             tell.store(1, Ordering::Relaxed);
         });
         assert!(seat.give_back(Some(crew), Some(0), || false).is_none());
@@ -124,16 +138,87 @@ fn model_bound_workers_go_home_and_the_others_are_told() {
     });
 }
 
+// mutation: seat-is-handed-to-one-that-does-not-come
+// - in crates/ropewalk/src/sched/seat.rs: `let comes = |from: Origin<K>| from.by_itself && self.may_have(from.thread);`
+// + `let comes = |from: Origin<K>| self.may_have(from.thread);`
+// mutation: only-the-first-is-told-that-the-seat-is-free
+// - in crates/ropewalk/src/sched/seat.rs: `None => state.told(new),`
+// + `None => state.told(new).into_iter().take(1).collect(),`
+#[test]
+fn model_nobody_waits_for_one_that_does_not_come() {
+    for by_itself in [false, true] {
+        prim::model(move || {
+            let seat = Arc::new(Seat::new(Crew(UnsafeCell::new(0))));
+            let crew = driven(&seat, 0);
+            let (idle, waiting) = (seat.clone(), seat.clone());
+            let threads = [
+                prim::thread::spawn(move || {
+                    // Nobody runs it again.
+                    if let Turn::Yours(crew) = idle.ask(&mut None, strand(1), Waker::noop()) {
+                        assert!(idle.give_back(Some(crew), None, || false).is_none());
+                    }
+                }),
+                prim::thread::spawn(move || {
+                    assert!(drive_when_handed(&waiting, Origin { by_itself, ..thread(2) }));
+                }),
+            ];
+            assert!(seat.give_back(Some(crew), None, || false).is_none());
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            driven(&seat, 0).drive();
+        });
+    }
+}
+
+#[test]
+fn whoever_comes_takes_what_strands_are_told_of() {
+    let seat: Line<(), usize> = Line::new(());
+    let Ok(Turn::Yours(())) = seat.take(0) else { panic!("it is free") };
+    let (mut idle, mut behind) = (None, None);
+    assert!(matches!(seat.ask(&mut idle, strand(1), Waker::noop()), Turn::NotYet));
+    assert!(matches!(seat.ask(&mut behind, thread(2), Waker::noop()), Turn::NotYet));
+    seat.give_back(Some(()), None, || false);
+    assert!(seat.leave(idle.unwrap(), 1).is_none(), "it was first, but who runs by itself goes before");
+    assert!(matches!(seat.ask(&mut idle, strand(1), Waker::noop()), Turn::NotYet));
+    assert!(seat.leave(behind.unwrap(), 2).is_some());
+    seat.give_back(Some(()), None, || false);
+    let Ok(Turn::Yours(())) = seat.take(3) else { panic!("it is free for whoever comes") };
+    assert!(seat.leave(idle.unwrap(), 1).is_none());
+}
+
+/// Also by one that looked after bound workers meanwhile, and though it has been told that they are bound.
+#[test]
+fn a_patient_strand_at_home_is_told_that_the_seat_is_free() {
+    let seat: Line<(), usize> = Line::new(());
+    let Ok(Turn::Yours(())) = seat.take(0) else { panic!("it is free") };
+    seat.give_back(Some(()), Some(0), || false);
+    let (woken, mut number) = (std::sync::Arc::new(CountWakes::default()), None);
+    let waker = Waker::from(woken.clone());
+    seat.while_bound(1, || {
+        assert!(matches!(seat.ask(&mut number, patient(strand(0)), &waker), Turn::NotYet))
+    });
+    assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+    assert!(matches!(seat.ask(&mut number, patient(strand(0)), &waker), Turn::Yours(())));
+}
+
+#[derive(Default)]
+struct CountWakes(std::sync::atomic::AtomicUsize);
+
+impl std::task::Wake for CountWakes {
+    fn wake(self: std::sync::Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn candidates_keep_their_place() {
     let seat: Line<(), usize> = Line::new(());
     let Ok(Turn::Yours(())) = seat.take(0) else { panic!("it is free") };
     let (mut first, mut second) = (None, None);
-    assert!(matches!(seat.ask(&mut first, 1, false, Waker::noop()), Turn::NotYet));
-    assert!(matches!(seat.ask(&mut second, 2, false, Waker::noop()), Turn::NotYet));
+    assert!(matches!(seat.ask(&mut first, thread(1), Waker::noop()), Turn::NotYet));
+    assert!(matches!(seat.ask(&mut second, thread(2), Waker::noop()), Turn::NotYet));
     // The first one looks after what is inside it, and comes back.
     assert!(seat.leave(first.unwrap(), 1).is_none());
-    assert!(matches!(seat.ask(&mut first, 1, false, Waker::noop()), Turn::NotYet));
+    assert!(matches!(seat.ask(&mut first, thread(1), Waker::noop()), Turn::NotYet));
     seat.give_back(Some(()), None, || false);
     assert_eq!(seat.take(3).unwrap_err(), 1, "handed, and not taken yet");
     assert!(seat.leave(second.unwrap(), 2).is_none());
@@ -145,16 +230,19 @@ fn candidates_of_the_home_thread_come_first_and_patient_ones_stay() {
     let seat: Line<(), usize> = Line::new(());
     let Ok(Turn::Yours(())) = seat.take(0) else { panic!("it is free") };
     let (mut stranger, mut home) = (None, None);
-    assert!(matches!(seat.ask(&mut stranger, 1, true, Waker::noop()), Turn::NotYet));
-    assert!(matches!(seat.ask(&mut home, 0, false, Waker::noop()), Turn::NotYet));
+    assert!(matches!(seat.ask(&mut stranger, patient(thread(1)), Waker::noop()), Turn::NotYet));
+    assert!(matches!(seat.ask(&mut home, thread(0), Waker::noop()), Turn::NotYet));
     seat.give_back(Some(()), Some(0), || false);
     assert_eq!(seat.take(1).unwrap_err(), 0);
     assert!(seat.leave(home.unwrap(), 0).is_some());
     seat.give_back(Some(()), Some(0), || false);
-    assert!(matches!(seat.ask(&mut stranger, 1, true, Waker::noop()), Turn::BoundTo(0)), "it left the line");
+    assert!(
+        matches!(seat.ask(&mut stranger, patient(thread(1)), Waker::noop()), Turn::BoundTo(0)),
+        "it left the line"
+    );
     let Ok(Turn::Yours(())) = seat.take(0) else { panic!("it is free, there") };
     seat.give_back(Some(()), None, || false);
     assert!(seat.leave(stranger.unwrap(), 1).is_some(), "it stayed in line, and was handed the seat");
     seat.give_back(None, None, || false);
-    assert!(matches!(seat.ask(&mut stranger, 1, true, Waker::noop()), Turn::Over));
+    assert!(matches!(seat.ask(&mut stranger, patient(thread(1)), Waker::noop()), Turn::Over));
 }

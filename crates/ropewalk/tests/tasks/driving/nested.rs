@@ -224,6 +224,38 @@ fn the_end_of_another_runtime_is_waited_for_while_driving() {
     });
 }
 
+/// A thread waits for its end, outside of it or inside: when the driver leaves it drives, until nothing else is alive.
+#[test]
+fn its_end_is_waited_for_while_driving() {
+    for (kind, nested) in THREADLESS.into_iter().flat_map(|kind| [false, true].map(|nested| (kind, nested))) {
+        let (runtime, begun) = (kind.build(), Gate::new());
+        let (leave, left, inside) = (Gate::new(), Gate::new(), Gate::new());
+        guarded(format!("{kind:?}, {nested}"), || {
+            thread::scope(|scope| {
+                let first = driver(scope, &runtime, &leave);
+                let (passed, ended) = (left.passed(), inside.clone());
+                drop(runtime.spawn(async move {
+                    passed.await;
+                    ended.open();
+                }));
+                let second = scope.spawn(|| {
+                    let end = || {
+                        begun.open();
+                        runtime.handle().shutdown(Duration::MAX).unwrap();
+                    };
+                    if nested { runtime.block_on(async { end() }) } else { end() }
+                });
+                until("it has begun", || begun.is_open());
+                leave.open();
+                first.join().unwrap();
+                left.open();
+                second.join().unwrap();
+                assert!(inside.is_open());
+            });
+        });
+    }
+}
+
 /// There are more than two. Each leaves in turn; the others go on.
 #[test]
 fn the_seat_goes_round() {

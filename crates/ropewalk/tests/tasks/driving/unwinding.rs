@@ -3,6 +3,7 @@
 use super::{THREADLESS, driver, until_driven};
 use crate::kit::{Gate, ON_PURPOSE, RuntimeKind, guarded, panic_of, quiet, strand_in, until};
 use ropewalk::{Runtime, TaskHandle, Wait, spawn_local, strand};
+use std::future::pending;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::thread;
@@ -32,6 +33,32 @@ fn a_run_in_a_bound_runtime_panics() {
             gate.open();
             runtime.block_on(bound.unwrap()).unwrap();
             assert_eq!(runtime.run(|| ran.fetch_add(1, SeqCst)), 0, "nothing was harmed");
+        });
+    }
+}
+
+/// What is taken out of the queue holds something that drives when it is dropped, and is told the same.
+#[test]
+fn what_was_not_run_waits_when_it_is_dropped() {
+    quiet();
+    struct Held<'a>(&'a Runtime, &'a Gate);
+    impl Drop for Held<'_> {
+        fn drop(&mut self) {
+            let message = panic_of(|| self.0.block_on(pending::<()>())).expect("documented panic");
+            assert!(message.contains("can only be driven there"), "{message}");
+            self.1.open();
+        }
+    }
+    for kind in THREADLESS {
+        guarded(format!("{kind:?}"), || {
+            let (runtime, gate, dropped) = (kind.build(), Gate::new(), Gate::new());
+            let _bound = bind(&runtime, &gate);
+            thread::scope(|scope| {
+                let held = Held(&runtime, &dropped);
+                let other = scope.spawn(|| panic_of(|| runtime.run(move || drop(held))));
+                assert!(other.join().unwrap().is_some());
+            });
+            assert!(dropped.is_open());
         });
     }
 }
@@ -302,7 +329,7 @@ fn shut_down_in_the_middle() {
     for kind in THREADLESS {
         guarded(format!("{kind:?}"), || {
             let (runtime, leave, inside) = (kind.build(), Gate::new(), Gate::new());
-            let task = runtime.spawn(std::future::pending::<()>());
+            let task = runtime.spawn(pending::<()>());
             thread::scope(|scope| {
                 let first = driver(scope, &runtime, &leave);
                 let waits = inside.clone();
