@@ -12,7 +12,8 @@
 //! * **AG2** A window has 1 poll after a rest; then at most twice as many as the last one of its lane, at most `most`, and at most as many
 //!   as took [`OFTEN`]. So polls that turn long are late once, by one window, or by a tick of the watchdog and a poll.
 //! * **AG3** What a look finds goes to the *due lane*. It is served before the ready lane until its polls took as long as those of the ready
-//!   lane since the last look; then each lane has a window in turn, and the due lane more if it took less. With the lane empty, all is settled.
+//!   lane since the last look; then each lane has a window in turn, and the due lane more if it took less. With the lane empty, all is settled;
+//!   and nothing is owed for more than 50 ms.
 //! * **AG4** While the watchdog guards the worker, and `most` polls take less than [`OFTEN`], no clock is read: polls stand for time
 //!   ([`Agenda::is_calm`]). The same with a clock that is moved by hand, or with a seed: real time steers nothing then.
 //!
@@ -26,6 +27,9 @@ use std::cell::Cell;
 
 /// How many nanoseconds a busy worker lets pass from look to look: a hundred and fifty times what an idle look costs.
 pub(super) const OFTEN: u64 = 64_000;
+
+/// How many nanoseconds a lane may owe to the other, however long it took: a process may be stopped, and a host drive the worker now and then.
+const MOST_OWED: i64 = 50_000_000;
 
 /// A moment of the worker: the time, and how many polls it had made.
 #[derive(Clone, Copy, Debug, Default)]
@@ -130,7 +134,7 @@ impl Agenda {
         }
         let took = took.min(i64::MAX as u64) as i64;
         let booked = if self.serves_due() { took.wrapping_neg() } else { took };
-        self.credit.set(self.credit.get().saturating_add(booked));
+        self.credit.set(self.credit.get().saturating_add(booked).clamp(-MOST_OWED, MOST_OWED));
     }
 
     /// `made` polls of a window took so long: how many the next one has.

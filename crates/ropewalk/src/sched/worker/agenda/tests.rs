@@ -234,3 +234,23 @@ fn windows_begin_anew_after_a_rest() {
     model.glance();
     assert_eq!((model.agenda.window().get(), model.glance_at), (1, model.polls + 1));
 }
+
+/// A process that was stopped for an hour, while something due ran, does not owe that hour to what is ready.
+#[test]
+fn a_stop_is_not_owed() {
+    let mut model = Model::new(&[MS; 2], &[(MS, MS); 20]);
+    model.run_until(100 * MS);
+    for _ in 0..100 {
+        model.step();
+        if model.agenda.serves_due() {
+            break;
+        }
+    }
+    assert!(model.agenda.serves_due());
+    model.now += 3_600_000 * MS;
+    let (served, now) =
+        (|model: &Model| model.sleepers.iter().map(|sleeper| sleeper.late.len()).sum::<usize>(), model.now);
+    let before = served(&model);
+    model.run_until(now + 100 * MS);
+    assert!(served(&model) > before + 10, "{} were served in a tenth of a second", served(&model) - before);
+}
