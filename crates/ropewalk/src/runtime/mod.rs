@@ -103,7 +103,8 @@ impl Runtime {
     /// This thread runs everything meanwhile: it *drives*. While another one does, `future` is polled here, and that one runs the rest. When
     /// it is done, the one that has waited longest drives: that may be any wait inside such a future, too. So each
     /// goes on until it has what it waits for. It may be called on strands and in tasks of another runtime: a strand that is
-    /// cancelled while it drives ends `future` first, and gives up driving.
+    /// cancelled while it drives ends `future` first, and gives up driving. If that other runtime has no threads either, the strand goes on,
+    /// and with it all that waits for this one, only while that one is driven.
     ///
     /// What has begun on a thread as a local task, a strand, or a task that waits in the middle of a poll, ends there. As long as there is such
     /// a thing the runtime is *bound* to that thread. A thread whose future is done leaves it so; but for strands that borrow from calls on
