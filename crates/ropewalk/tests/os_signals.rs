@@ -7,6 +7,9 @@ mod kit;
 
 #[path = "os_signals/actions.rs"]
 mod actions;
+#[cfg(target_os = "linux")]
+#[path = "os_signals/hogs.rs"]
+mod hogs;
 #[cfg(target_os = "linux")] // by real-time signals, which not every system has
 #[path = "os_signals/listening.rs"]
 mod listening;

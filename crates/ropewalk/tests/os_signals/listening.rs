@@ -12,7 +12,7 @@ use std::thread;
 
 /// A real-time signal nobody else uses. Somebody listens to it until the process ends: one that is still on its way when a
 /// test is over would end the process otherwise.
-fn of_ones_own(offset: i32) -> SignalKind {
+pub fn of_ones_own(offset: i32) -> SignalKind {
     let kind = SignalKind::from_raw(libc::SIGRTMIN() + offset);
     std::mem::forget(signal(kind).unwrap());
     kind
