@@ -1,4 +1,6 @@
 //! A lane: runnable tasks in the order in which they came, free ones in a ring that thieves see, pinned ones beside it.
+//!
+//! * **LA1** A lane is not `Sync`, so one thread has it at a time, and nothing that is called while its pinned tasks are borrowed calls back into it.
 
 use super::super::ring::Producer;
 use ropewalk_core::task::Runnable;
@@ -65,7 +67,7 @@ impl Lane {
     /// `f` must not call back into the lane.
     #[inline]
     fn with_local<R>(&self, f: impl FnOnce(&mut VecDeque<Pinned>) -> R) -> R {
-        // SAFETY: LA1: a lane is not `Sync`, so one thread has it, and no closure of this file reaches it again.
+        // SAFETY: LA1: the closures are those of this file.
         f(unsafe { &mut *self.local.get() })
     }
 }
