@@ -6,7 +6,7 @@
 //! Order of service, and so the bound on waiting. In polls of the worker that has the task (asserted in `tests/tasks/starvation.rs`): let
 //! `L` = [`LIFO_STREAK`], `G` = `global_queue_interval`, `C` = the ready ring's capacity, and `R(p) = t + ⌈t / (G − 1)⌉` with
 //! `t = (p + 1)·(L + 1)`: one turn in `L + 1` is not the LIFO slot's, and while a look finds one task only, of `G` polls at most one is
-//! due. If looks find more, the ready lane has half of the polls: `2·t + 2·G`. In time (asserted with a fake clock in `agenda/tests.rs`):
+//! due. If looks find more, the ready lane has half of the polls where polls stand for time (AG4), `2·t + 2·G`, and half of the time elsewhere. In time (asserted with a fake clock in `agenda/tests.rs`):
 //! let `P` be the longest poll, and `W` = [`OFTEN`](agenda) + `P`, the time from look to look once the window fits the polls (AG2).
 //!
 //! (A worker that was woken runs what it was woken for before it looks at anything else: two polls more, at most.)
