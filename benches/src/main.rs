@@ -145,7 +145,7 @@ fn list() -> ExitCode {
     say(text.trim_end())
 }
 
-/// Unlike `println!` it does not panic when nobody reads.
+/// Unlike `println!` it does not panic when the reader is gone.
 fn say(text: &str) -> ExitCode {
     match writeln!(std::io::stdout(), "{text}") {
         Ok(()) => ExitCode::SUCCESS,

@@ -62,7 +62,7 @@ fn try_run(run: &Run) -> Result<bool, String> {
     Ok(run.from.is_some() || report.failed.is_empty() && !report.was_stopped())
 }
 
-/// Unlike `println!` it does not panic when nobody reads.
+/// Unlike `println!` it does not panic when the reader is gone.
 fn print(text: &str) -> Result<(), String> {
     writeln!(stdout(), "{text}").map_err(|error| format!("the output could not be written: {error}"))
 }

@@ -47,7 +47,7 @@ async fn wakes_itself(poll: Poll) {
     }
 }
 
-/// Two tasks between which a message goes to and fro; who has it computes.
+/// Two tasks between which a message goes to and fro; the one that has it computes.
 fn hands_over<H: Host>(host: H, poll: Poll) {
     let (to_second, from_first) = H::Channel::pair();
     let (to_first, from_second) = H::Channel::pair();

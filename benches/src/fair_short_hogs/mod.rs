@@ -5,7 +5,7 @@
 //! A [`Shape`] says what is due, on how many workers, beside how many hogs, how long these compute, how they give way, and how many
 //! things are due at once. The rows are some of all shapes (`table.rs`); `bench short-hogs` measures any (`matrix/`).
 //!
-//! Whoever lets what is due starve is rid of the hogs when the time is over, and that is how late it was.
+//! A peer that lets what is due starve is rid of the hogs when the time is over, and that is how late it was.
 
 mod due;
 mod hogs;

@@ -55,7 +55,7 @@ pub enum Way {
     Successor,
     /// It receives and sends until its budget is used up.
     Budget,
-    /// It is a strand; those who have none take tasks that yield.
+    /// It is a strand; peers without strands take tasks that yield.
     Strand,
 }
 

@@ -119,7 +119,7 @@ impl Matrix {
     }
 }
 
-/// Unlike `println!` it does not panic when nobody reads.
+/// Unlike `println!` it does not panic when the reader is gone.
 fn say(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }

@@ -136,7 +136,7 @@ fn numbers(option: &str, text: &str, all: &[usize]) -> Result<Vec<usize>, String
     numbers.ok_or_else(|| format!("{option}: {text:?} is not accepted; accepted: numbers up to 100000"))
 }
 
-/// Those who go by these names; `ropewalk` is both of its forms.
+/// The peers of these names; `ropewalk` is both of its forms.
 fn peers(text: &str) -> Result<Vec<Peer>, String> {
     if text == "all" {
         return Ok(Peer::ALL.to_vec());
