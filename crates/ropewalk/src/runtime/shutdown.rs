@@ -207,11 +207,11 @@ impl Shared {
         if let Some(seat) = self.seat.get() {
             match seat.take() {
                 Ok(driving) => drop::<Driving<'_>>(driving),
-                Err(reason @ Taken::BoundTo(_)) if !self.abandoned.swap(true, Relaxed) => {
+                Err(reason @ (Taken::BoundTo(_) | Taken::Away)) if !self.abandoned.swap(true, Relaxed) => {
                     self.leave_behind(&pools[..1], BOUND, &reason.to_string());
                 }
                 // Whoever drives it drives it to its end.
-                Err(Taken::BoundTo(_) | Taken::ByThisThread | Taken::ByAnother | Taken::Over) => {}
+                Err(_) => {}
             }
         }
         let waits = place == Place::Thread || asked && place == Place::OtherWorker;

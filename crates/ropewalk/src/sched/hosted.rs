@@ -5,6 +5,8 @@
 //! seeded generator and runs one task, so a seed determines the whole interleaving. A single one that runs a root sleeps in its own loop.
 
 mod driving;
+mod lodgers;
+mod orphans;
 
 use super::fibre::Fibres;
 use super::pool::Pool;
@@ -13,6 +15,8 @@ use super::station::Status;
 use super::worker::Worker;
 use crate::context;
 pub(crate) use driving::Driving;
+pub(crate) use lodgers::Lodgers;
+pub(crate) use orphans::Orphans;
 use std::fmt;
 use std::sync::Arc;
 use std::task::Waker;
@@ -41,6 +45,8 @@ pub(crate) enum Taken {
     ByAnother,
     /// Local tasks or waiting stacks belong to another thread.
     BoundTo(ThreadId),
+    /// Its driver is inside another runtime without threads, which nobody drives.
+    Away,
     /// The runtime is over.
     Over,
 }
@@ -56,6 +62,9 @@ impl fmt::Display for Taken {
                     "the runtime holds local tasks or waiting stacks of {home:?} and can only be driven there"
                 )
             }
+            Taken::Away => f.write_str(
+                "the runtime is driven from inside another runtime without threads, which nobody drives",
+            ),
             Taken::Over => f.write_str("the runtime was shut down"),
         }
     }
@@ -83,11 +92,12 @@ impl Seat {
     pub(crate) fn take(&self) -> Result<Driving<'_>, Taken> {
         let here = thread::current().id();
         match self.0.take(here) {
-            Ok(Turn::Yours(crew)) => Ok(self.driving(crew)),
-            Ok(Turn::BoundTo(home)) => Err(Taken::BoundTo(home)),
-            Ok(_) => Err(Taken::Over),
-            Err(holder) if holder == here => Err(Taken::ByThisThread),
-            Err(_) => Err(Taken::ByAnother),
+            Turn::Yours(crew) => Ok(self.driving(crew)),
+            Turn::BoundTo(home) => Err(Taken::BoundTo(home)),
+            Turn::Away => Err(Taken::Away),
+            Turn::Over => Err(Taken::Over),
+            Turn::NotYet if self.0.holder() == Some(here) => Err(Taken::ByThisThread),
+            Turn::NotYet => Err(Taken::ByAnother),
         }
     }
 
@@ -104,6 +114,7 @@ impl Seat {
             Turn::Yours(crew) => Turn::Yours(self.driving(crew)),
             Turn::NotYet => Turn::NotYet,
             Turn::BoundTo(home) => Turn::BoundTo(home),
+            Turn::Away => Turn::Away,
             Turn::Over => Turn::Over,
         }
     }
@@ -113,9 +124,9 @@ impl Seat {
         self.0.leave(number, thread::current().id()).map(|crew| self.driving(crew))
     }
 
-    /// Calls `f`, which must not wait, if nobody drives and only another thread may: what it looks at is not changed by a driver meanwhile.
-    pub(crate) fn while_bound<R>(&self, f: impl FnOnce() -> R) -> Option<R> {
-        self.0.while_bound(thread::current().id(), f)
+    /// Candidate `number` calls `f`, which must not wait, if nobody drives and this thread may not. See [`Line::while_unused`].
+    pub(crate) fn while_unused<R>(&self, number: u64, f: impl FnOnce() -> R) -> Option<R> {
+        self.0.while_unused(number, thread::current().id(), f)
     }
 
     fn driving(&self, crew: Crew) -> Driving<'_> {
@@ -129,7 +140,7 @@ impl Seat {
     }
 }
 
-/// A candidate that is left to itself: it stays in line although the workers are bound elsewhere, and what it waits for is nested in nothing.
+/// A candidate that is left to itself: it stays in line although nobody drives, and what it waits for is nested in nothing.
 pub(crate) struct Standing<'a> {
     seat: &'a Seat,
     number: Option<u64>,
@@ -147,7 +158,7 @@ impl<'a> Standing<'a> {
         }
         match self.seat.ask(&mut self.number, true, waker) {
             Turn::Yours(driving) => Some(driving),
-            Turn::NotYet | Turn::BoundTo(_) | Turn::Over => None,
+            Turn::NotYet | Turn::BoundTo(_) | Turn::Away | Turn::Over => None,
         }
     }
 }

@@ -7,7 +7,7 @@
 //! | `station`, `post` | what others see of a worker; who is there, and who is sent there |
 //! | `fibre` | the stacks a worker runs its loop on; waiting inside a poll |
 //! | `hosted` | workers without threads, driven by whoever calls |
-//! | `seat` | who drives those, and who is next (SQ1-SQ5) |
+//! | `seat` | who drives those, and who is next (SQ1-SQ6) |
 //! | `ring`, `lifo`, `next`, `injector`, `entry` | the queues |
 //! | `idle`, `park`, `futex` | who sleeps, where, and whom to wake |
 //! | `slab`, `host` | where tasks live and where they go when woken |

@@ -11,6 +11,7 @@ use super::counters::Count;
 use super::gate::Gate;
 pub(crate) use super::gate::Phase;
 use super::host::{Extra, Ticket};
+use super::hosted::{Lodgers, Orphans};
 use super::idle::Idle;
 use super::injector::Injector;
 use super::park::{NEVER, Seam, WorkerState};
@@ -100,8 +101,8 @@ pub(crate) struct Pool {
     guest: Lock<Option<Waker>>,
     /// The guest gets up, too, if what it waits for is interrupted.
     pub(super) recalls_guest: AtomicBool,
-    /// Strands were started in it that borrow from calls outside.
-    pub(crate) may_have_orphans: AtomicBool,
+    pub(crate) orphans: Orphans,
+    pub(crate) lodgers: Lodgers,
 }
 
 /// Tasks that were taken out of the queue; they are dropped unrun, and with them what they hold, which may do anything.
@@ -170,7 +171,8 @@ impl Pool {
             strands,
             guest: Lock::new(None),
             recalls_guest: AtomicBool::new(false),
-            may_have_orphans: AtomicBool::new(false),
+            orphans: Orphans::new(),
+            lodgers: Lodgers::new(),
             config,
         })
     }

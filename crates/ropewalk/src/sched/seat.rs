@@ -11,8 +11,8 @@
 //! 1. leaves the line, if it stands there; if it was handed the seat it drives instead (below)
 //! 2. looks whether its wait is over (`attempt`: whatever this calls may wait, with a candidate of its own)
 //! 3. if not, asks ([`ask`](Line::ask)): takes the seat if that is free; or stands in line with its waker, where its number,
-//!    drawn when it asked first, puts it; or learns that the workers are bound to another thread and nobody drives there,
-//!    which most waits answer with a panic; or that the workers are gone, and then it just waits
+//!    drawn when it asked first, puts it; or learns that nobody drives and it may not, because the workers are bound to another
+//!    thread or their driver is away, which most waits answer with a panic; or that the workers are gone, and then it just waits
 //! 4. sleeps until its own waker is called, by what it waits for or by a hand-over; goes on at 1
 //!
 //! Driver (`Driving`):
@@ -35,6 +35,12 @@
 //! time; if that went down it never does, though it still stands in line. So none of them is handed the seat: each is told that
 //! it is free, and nobody waits for one that does not come.
 //!
+//! Away: a driver that is a strand or task of another runtime without threads sleeps there as a guest, and is not woken while nobody
+//! drives that one. It keeps the seat, since its root may be in the middle of something.
+//!
+//! 1. who gives up the other runtime says so ([`away`](Line::away)); all candidates leave the line, and learn that nobody drives here
+//! 2. who takes the other runtime says so ([`back`](Line::back)), before it drives
+//!
 //! Unwinding: a candidate that is dropped, for whatever reason, leaves the line. If it was handed the seat it becomes the driver
 //! for a moment ([`leave`](Line::leave)), and hands over.
 //!
@@ -48,6 +54,8 @@
 //! * **SQ4** A seat that is handed has a candidate that was woken after that, or leaves: either takes it on, since nothing but its
 //!   own thread is needed for that, which is the one that it asked on.
 //! * **SQ5** No waker is cloned, called or dropped under the lock.
+//! * **SQ6** A candidate that stands in line and does not know that nobody drives is told when that is so, also after a look at what
+//!   is queued ([`while_unused`](Line::while_unused)), for which the seat is kept from all others.
 
 use crate::runtime::wake_safely;
 use ropewalk_core::prim::{Lock, LockGuard};
@@ -65,6 +73,10 @@ struct State<C, K> {
     crew: Option<C>,
     /// The thread that drives, or was handed the seat.
     holder: Option<K>,
+    /// The holder sleeps where nobody wakes it.
+    away: bool,
+    /// Somebody looks at what is queued.
+    looked_at: bool,
     /// The thread to which the workers are bound. Means something while there is no driver.
     home: Option<K>,
     /// The candidate that was handed the seat, and has not come for it yet.
@@ -79,6 +91,8 @@ struct Candidate<K> {
     number: u64,
     from: Origin<K>,
     waker: Waker,
+    /// It was told that nobody drives.
+    knows: bool,
 }
 
 /// Where a candidate asks from, and how.
@@ -100,6 +114,8 @@ pub(crate) enum Turn<C, K> {
     NotYet,
     /// The workers are bound to another thread, and nobody drives there.
     BoundTo(K),
+    /// Their driver sleeps as a guest of another runtime without threads, which nobody drives.
+    Away,
     /// There are no workers any more.
     Over,
 }
@@ -107,20 +123,25 @@ pub(crate) enum Turn<C, K> {
 impl<C, K: Copy + Eq> Line<C, K> {
     pub(crate) fn new(crew: C) -> Self {
         let (candidates, next) = (VecDeque::new(), 0);
-        Self(Lock::new(State { crew: Some(crew), holder: None, home: None, handed: None, candidates, next }))
+        let (crew, away, looked_at) = (Some(crew), false, false);
+        Self(Lock::new(State {
+            crew,
+            holder: None,
+            away,
+            looked_at,
+            home: None,
+            handed: None,
+            candidates,
+            next,
+        }))
     }
 
-    /// Takes the seat if it is free, for a caller that does not wait. The error says by which thread it is held.
-    pub(crate) fn take(&self, here: K) -> Result<Turn<C, K>, K> {
-        let mut state = self.0.lock();
-        match state.holder {
-            Some(holder) => Err(holder),
-            None => Ok(state.take_free(here)),
-        }
+    /// Takes the seat if it is free, for a caller that does not wait: it is [`NotYet`](Turn::NotYet) its turn if another one holds it.
+    pub(crate) fn take(&self, here: K) -> Turn<C, K> {
+        self.0.lock().take(here)
     }
 
     /// The thread that drives, if one does.
-    #[cfg(all(feature = "backtraces", target_os = "linux"))]
     pub(crate) fn holder(&self) -> Option<K> {
         self.0.lock().holder
     }
@@ -130,9 +151,10 @@ impl<C, K: Copy + Eq> Line<C, K> {
         let (waker, Origin { thread: here, stays, .. }) = (waker.clone(), from);
         let mut state = self.0.lock();
         let number = *number.get_or_insert_with(|| state.draw());
-        let candidate = Candidate { number, from, waker };
-        let turn = if state.holder.is_some() { Turn::NotYet } else { state.take_free(here) };
-        let waits = matches!(turn, Turn::NotYet) || stays && matches!(turn, Turn::BoundTo(_));
+        let turn = state.take(here);
+        let nobody_drives = matches!(turn, Turn::BoundTo(_) | Turn::Away);
+        let candidate = Candidate { number, from, waker, knows: nobody_drives };
+        let waits = matches!(turn, Turn::NotYet) || stays && nobody_drives;
         let unused = if waits { state.enlist(candidate) } else { Some(candidate) };
         drop(state);
         drop(unused); // SQ5
@@ -154,25 +176,39 @@ impl<C, K: Copy + Eq> Line<C, K> {
         state.crew.take()
     }
 
-    /// Calls `f` while nobody drives, though the workers are bound to another thread. Not if somebody does, or may. It must not wait: this
-    /// thread counts as the driver meanwhile.
-    pub(crate) fn while_bound<R>(&self, here: K, f: impl FnOnce() -> R) -> Option<R> {
+    /// Candidate `number`, which was told that nobody drives, calls `f` while that is so. It must not wait: nobody is given the seat
+    /// meanwhile. Not if somebody drives, or does the same, or may: then the candidate asks again when that is over.
+    pub(crate) fn while_unused<R>(&self, number: u64, here: K, f: impl FnOnce() -> R) -> Option<R> {
         let mut state = self.0.lock();
-        if state.holder.is_some() || state.may_have(here) {
+        if !matches!(state.bar(here), Some(Turn::BoundTo(_) | Turn::Away)) {
+            state.forget_that_it_knows(number);
             return None;
         }
-        state.holder = Some(here);
+        state.looked_at = true;
         drop(state);
         struct GiveUp<'a, C, K: Copy + Eq>(&'a Line<C, K>);
         impl<C, K: Copy + Eq> Drop for GiveUp<'_, C, K> {
             fn drop(&mut self) {
                 let mut state = self.0.0.lock();
-                state.holder = None;
-                Line::pass_on(state, false);
+                state.looked_at = false;
+                Line::pass_on(state);
             }
         }
         let _give_up = GiveUp(self);
         Some(f())
+    }
+
+    /// The driver sleeps as a guest, and its host is not driven any more.
+    pub(crate) fn away(&self) {
+        let mut state = self.0.lock();
+        state.away = true;
+        state.candidates.iter_mut().for_each(|candidate| candidate.knows = false);
+        Self::pass_on(state);
+    }
+
+    /// Its host is driven again.
+    pub(crate) fn back(&self) {
+        self.0.lock().away = false;
     }
 
     /// The driver gives up the seat, with workers that are bound to `home`, or without any. If `keeps` says so it gets them back: it
@@ -188,19 +224,23 @@ impl<C, K: Copy + Eq> Line<C, K> {
             return crew;
         }
         (state.crew, state.home, state.holder) = (crew, home, None);
-        Self::pass_on(state, true);
+        state.candidates.iter_mut().for_each(|candidate| candidate.knows = false);
+        Self::pass_on(state);
         None
     }
 
-    /// The seat is free: hands it over (SQ3). If nobody runs by itself who may have it, tells all of them that; those that may not, and know
-    /// it, if that is `new`.
-    fn pass_on(mut state: LockGuard<'_, State<C, K>>, new: bool) {
+    /// Hands the seat over, if it is free (SQ3). If nobody runs by itself who may have it, tells them: all but those that may not, and know that
+    /// nobody drives.
+    fn pass_on(mut state: LockGuard<'_, State<C, K>>) {
+        if state.is_used() {
+            return; // whoever uses it passes it on
+        }
         let woken = match state.heir() {
             Some(heir) => {
                 (state.holder, state.handed) = (Some(heir.from.thread), Some(heir.number));
                 VecDeque::from([heir])
             }
-            None => state.told(new),
+            None => state.told(),
         };
         drop(state);
         woken.into_iter().for_each(|candidate| wake_safely(candidate.waker)); // SQ5
@@ -218,16 +258,27 @@ impl<C, K: Copy + Eq> State<C, K> {
         self.crew.is_some() && self.home.is_none_or(|home| home == thread)
     }
 
-    /// The seat is free.
-    fn take_free(&mut self, here: K) -> Turn<C, K> {
-        if !self.may_have(here) {
-            return match self.home {
-                Some(home) if self.crew.is_some() => Turn::BoundTo(home),
-                _ => Turn::Over,
-            };
+    /// Somebody drives, or at least nobody else may.
+    fn is_used(&self) -> bool {
+        self.looked_at || self.holder.is_some() && !self.away
+    }
+
+    /// Why that thread may not have the seat, if it may not.
+    fn bar(&self, thread: K) -> Option<Turn<C, K>> {
+        match (self.home, &self.crew) {
+            _ if self.is_used() => Some(Turn::NotYet),
+            _ if self.holder.is_some() => Some(Turn::Away),
+            (Some(home), Some(_)) if home != thread => Some(Turn::BoundTo(home)),
+            (_, None) => Some(Turn::Over),
+            (_, Some(_)) => None,
         }
-        self.holder = Some(here);
-        Turn::Yours(self.crew.take().expect("it may be had"))
+    }
+
+    fn take(&mut self, here: K) -> Turn<C, K> {
+        self.bar(here).unwrap_or_else(|| {
+            self.holder = Some(here);
+            Turn::Yours(self.crew.take().expect("there is no bar"))
+        })
     }
 
     /// Puts a candidate where its number belongs. Gives back what stood there of it before.
@@ -250,12 +301,19 @@ impl<C, K: Copy + Eq> State<C, K> {
     }
 
     /// Those that leave the line because nobody in it is handed the seat.
-    fn told(&mut self, new: bool) -> VecDeque<Candidate<K>> {
+    fn told(&mut self) -> VecDeque<Candidate<K>> {
         let candidates = std::mem::take(&mut self.candidates);
-        let leaves = |from: &Origin<K>| new || !from.stays || self.may_have(from.thread);
-        let (told, stay) = candidates.into_iter().partition(|candidate| leaves(&candidate.from));
+        let leaves = |candidate: &Candidate<K>| !candidate.knows || self.may_have(candidate.from.thread);
+        let (told, stay) = candidates.into_iter().partition(leaves);
         self.candidates = stay;
         told
+    }
+
+    /// A candidate that is in line wants to be told once more.
+    fn forget_that_it_knows(&mut self, number: u64) {
+        if let Some(candidate) = self.candidates.iter_mut().find(|candidate| candidate.number == number) {
+            candidate.knows = false;
+        }
     }
 
     fn strike(&mut self, number: u64) -> Option<Candidate<K>> {

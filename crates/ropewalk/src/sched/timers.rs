@@ -80,6 +80,8 @@ impl Pool {
 
     /// Sleeps on a worker of another runtime, whose timers see to ours.
     pub(super) fn sleep_as_guest(&self, station: &Station, host: &Worker) {
+        let this = || self.this.upgrade().expect("it is driven");
+        let _lodges = host.pool.hosted.then(|| host.pool.lodgers.lodge(this()));
         let limit = self.seam.announce(|| self.limit());
         #[cfg(unix)]
         let lodging = self.runtime.io.lodge(&host.pool.runtime);

@@ -155,9 +155,6 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
-    if let (Some(scene), None, true) = (scene, worker, pool.hosted) {
-        scene.starts_in_threadless(pool);
-    }
     let parent = worker.filter(|worker| worker.frame.strand.get().is_some());
     let known = Known::of(settings.name, pool);
     let extra = Stranded::new(known, scene, parent.map(|worker| worker.index() as u16));
@@ -171,6 +168,9 @@ where
         let late = unsafe { scene.enrol(Header::extra::<Tasks<Stranded, false>>(task).as_ref().tie(), task) };
         if late {
             runnable.cancel(false);
+        }
+        if worker.is_none() && pool.hosted {
+            scene.starts_in_threadless(pool);
         }
     }
     queue(pool, worker, runnable);

@@ -31,7 +31,6 @@ use crate::wait::wait_to_the_end_driving;
 use ropewalk_core::blocked::{Reason, address_of, note};
 use ropewalk_core::linked;
 use ropewalk_core::list::{Links, List};
-use ropewalk_core::prim::real::Ordering::Relaxed;
 use ropewalk_core::prim::{BriefGuard, BriefLock};
 use ropewalk_core::task::{Header, PanicInfo, Runnable, TaskId, TaskRef};
 use std::any::Any;
@@ -328,9 +327,9 @@ impl Scene {
 }
 
 impl Scene {
-    /// A child is started in a runtime without threads, from outside: this may be the thread that has to drive it.
+    /// A child was made in a runtime without threads, from outside, and is not queued yet: this may be the thread that has to drive it.
     pub(super) fn starts_in_threadless(&self, pool: &Arc<Pool>) {
-        pool.may_have_orphans.store(true, Relaxed); // the child's queue publishes it
+        pool.orphans.one_more(); // OR1
         let mut members = self.members.lock();
         if members.threadless.iter().all(|known| !Arc::ptr_eq(known, pool)) {
             members.threadless.push(pool.clone());

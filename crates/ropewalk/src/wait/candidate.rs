@@ -118,7 +118,9 @@ impl<'a, R, F: FnMut(&mut Context<'_>, Option<&Handle>) -> Poll<R>> Waiting<'a, 
 fn take<'a>(candidate: &'a Candidate, manner: Manner<'_>) -> Option<(&'a Candidate, Driving<'a>)> {
     match (candidate.runtime.shared.seat().ok()?.take(), manner) {
         (Ok(driving), _) => Some((candidate, driving)),
-        (Err(reason @ Taken::BoundTo(_)), Manner::Open(what)) => panic!("ropewalk: {what}: {reason}"),
+        (Err(reason @ (Taken::BoundTo(_) | Taken::Away)), Manner::Open(what)) => {
+            panic!("ropewalk: {what}: {reason}")
+        }
         (Err(_), _) => None,
     }
 }
@@ -187,9 +189,10 @@ fn ask<'a>(candidate: &'a Candidate, manner: Manner<'_>, waker: &Waker) -> Optio
     match (candidate.ask(stays, waker), manner) {
         (Turn::Yours(driving), _) => Some(driving),
         (Turn::BoundTo(home), Manner::Open(what)) => panic!("ropewalk: {what}: {}", Taken::BoundTo(home)),
-        (Turn::BoundTo(_), Manner::ToTheEnd(instead)) => {
-            let seat = candidate.runtime.shared.seat().ok()?;
-            let unstarted = seat.while_bound(|| instead(&candidate.runtime));
+        (Turn::Away, Manner::Open(what)) => panic!("ropewalk: {what}: {}", Taken::Away),
+        (Turn::BoundTo(_) | Turn::Away, Manner::ToTheEnd(instead)) => {
+            let (seat, number) = (candidate.runtime.shared.seat().ok()?, candidate.number.get()?);
+            let unstarted = seat.while_unused(number, || instead(&candidate.runtime));
             drop(unstarted); // what it holds may wait here, too
             None
         }

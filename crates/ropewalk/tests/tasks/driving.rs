@@ -1,6 +1,7 @@
 //! Runtimes without threads that several threads drive, one after the other: every wait inside one goes on when the driver leaves,
 //! and whatever ends a wait, nobody is left behind.
 
+mod away;
 mod guests;
 mod home;
 mod idle;

@@ -3,7 +3,7 @@
 //! * **HD1** A driver that leaves bound workers leaves no strand there that borrows from a call on another thread, its *orphans*: that
 //!   call could not be left before the strand has ended, which it could do on this thread only, and nobody knows when that drives
 //!   again. A driver that waited itself goes on for them, for a second at most ([`STAYS`]). Then they are cancelled, and driven to
-//!   their end ([`Driving::end_orphans`]).
+//!   their end ([`Driving::end_orphans`]). So it is with orphans in runtimes whose drivers sleep here, since they sleep on then.
 
 use super::{Crew, Seat};
 use crate::context;
@@ -52,6 +52,7 @@ pub(crate) struct Driving<'a> {
 
 impl<'a> Driving<'a> {
     pub(super) fn new(seat: &'a Seat, crew: Crew) -> Self {
+        crew.workers[0].pool.lodgers.back();
         Self { seat, crew: Some(crew), heeds: false, by_turns: false, stays: Duration::ZERO }
     }
 
@@ -217,8 +218,14 @@ impl<'a> Driving<'a> {
         let (pool, until) = (self.first().pool.clone(), Instant::now() + self.stays);
         self.by_turns = true;
         let is_bound = |this: &Self| this.workers().iter().any(|worker| worker.is_bound());
-        while pool.phase() == Phase::Open && is_bound(self) && pool.may_have_orphans.load(Relaxed) {
-            let orphans = self.orphans();
+        while pool.phase() == Phase::Open && is_bound(self) {
+            let mut pools = pool.lodgers.all();
+            pools.push(pool.clone());
+            pools.retain(|pool| pool.orphans.may_be());
+            if pools.is_empty() {
+                return;
+            }
+            let orphans = orphans(&pools);
             let over = || orphans.iter().all(TaskRef::is_finished) || pool.phase() != Phase::Open;
             if Instant::now() < until {
                 self.run_until_or(Some(until), |_| (), |_| over());
@@ -227,24 +234,6 @@ impl<'a> Driving<'a> {
                 self.run_until(over);
             }
         }
-    }
-
-    /// Those strands. If none has started, and so belongs to this thread, all of them: nobody else may start them.
-    fn orphans(&self) -> Vec<TaskRef> {
-        let pool = &self.first().pool;
-        pool.may_have_orphans.store(false, Relaxed);
-        let (mut started, mut queued) = (Vec::new(), Vec::new());
-        let here = Scene::this_thread();
-        // SAFETY: this is the driver.
-        pool.depot.for_each(|task| match unsafe { is_orphan(&task, here) } {
-            Some(true) => started.push(task),
-            Some(false) => queued.push(task),
-            None => {}
-        });
-        if !started.is_empty() || !queued.is_empty() {
-            pool.may_have_orphans.store(true, Relaxed); // look again
-        }
-        if started.is_empty() { queued } else { started }
     }
 
     /// Gives the crew back, unless the pool closes: false. (Who closes it takes the seat afterwards: the two meet here.)
@@ -258,9 +247,30 @@ impl<'a> Driving<'a> {
     }
 }
 
+/// Strands in these pools, all driven on this thread, that borrow from calls on other threads. If none has started, and so belongs to this
+/// thread, those that have not: nobody else may start them.
+fn orphans(pools: &[Arc<Pool>]) -> Vec<TaskRef> {
+    let (mut started, mut queued) = (Vec::new(), Vec::new());
+    let here = Scene::this_thread();
+    for pool in pools {
+        pool.orphans.look(|| {
+            let known = started.len() + queued.len();
+            // SAFETY: this is the driver.
+            pool.depot.for_each(|task| match unsafe { is_orphan(&task, here) } {
+                Some(true) => started.push(task),
+                Some(false) => queued.push(task),
+                None => {}
+            });
+            started.len() + queued.len() > known
+        });
+    }
+    if started.is_empty() { queued } else { started }
+}
+
 /// A pool that is closed while somebody drives it is driven to its end before the seat is given up.
 impl Drop for Driving<'_> {
     fn drop(&mut self) {
+        let pool = self.first().pool.clone();
         self.heed(false);
         self.end_orphans();
         self.first().leave_thread();
@@ -274,5 +284,6 @@ impl Drop for Driving<'_> {
             self.finish();
             self.give_back(false);
         }
+        pool.lodgers.away();
     }
 }

@@ -50,6 +50,29 @@ fn nobody_drives_where_the_home_thread_has_exited() {
     }
 }
 
+/// Each of them takes back what it has queued there.
+#[test]
+fn several_at_once_are_told() {
+    quiet();
+    for kind in THREADLESS {
+        guarded(format!("{kind:?}"), || {
+            let runtime = kind.build();
+            let _gate = orphaned(&runtime, false);
+            thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        for _ in 0..100 {
+                            assert!(
+                                panic_of(|| runtime.run(|| 5)).unwrap().contains("can only be driven there")
+                            );
+                        }
+                    });
+                }
+            });
+        });
+    }
+}
+
 #[test]
 fn it_can_be_dropped() {
     for (kind, by_strand) in THREADLESS.into_iter().flat_map(|kind| [false, true].map(|by| (kind, by))) {
