@@ -88,7 +88,7 @@ impl PoolBuilder {
     /// in all pools (a yield: 10).
     ///
     /// Such strands do the halves of a [`join`](crate::join()) one after the other. One that waits in a destructor while it unwinds stays where
-    /// it is from then on, and so do strands of [`spawn_local`](crate::strand::spawn_local).
+    /// it is from then on, and so do strands of [`spawn_local`](crate::strand::spawn_local), and one that drives a runtime without threads.
     ///
     /// # Safety
     /// Of every strand that starts in this pool, in each frame that is on its stack while it waits, code of libraries and of the compiler
@@ -98,7 +98,7 @@ impl PoolBuilder {
     /// - no thread-local is used before the wait and after it, as if it were the same; that includes those that functions touch which the
     ///   compiler puts into that frame: it may keep the *address* of a thread-local across the wait. Use them in functions of their
     ///   own that are `#[inline(never)]`, and that do not wait;
-    /// - no value in a [`TVar`](crate::stm::TVar) waits in its destructor, and no runtime without threads is driven.
+    /// - no value in a [`TVar`](crate::stm::TVar) waits in its destructor.
     ///
     /// This library keeps to that; not all of std does. What is known to be affected: `std::thread::current` and `thread::park` (of which
     /// thread?), `RandomState::new`, `print!` and `stdout().lock()` held over a wait, and whatever else has state by thread.

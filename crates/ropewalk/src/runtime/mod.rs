@@ -103,8 +103,8 @@ impl Runtime {
     /// This thread runs everything meanwhile: it *drives*. While another one does, `future` is polled here, and that one runs the rest. When
     /// it is done, the one that has waited longest drives: that may be any wait inside such a future, too. So each
     /// goes on until it has what it waits for. It may be called on strands and in tasks of another runtime: a strand that is
-    /// cancelled while it drives ends `future` first, and gives up driving. If that other runtime has no threads either, the strand goes on,
-    /// and with it all that waits for this one, only while that one is driven.
+    /// cancelled while it drives ends `future` first, and gives up driving. If that other runtime has no threads either, the strand goes on
+    /// only while that one is driven: whenever it is not, nobody drives this one, and nobody else may.
     ///
     /// What has begun on a thread as a local task, a strand, or a task that waits in the middle of a poll, ends there. As long as there is such
     /// a thing the runtime is *bound* to that thread. A thread whose future is done leaves it so; but for strands that borrow from calls on
@@ -117,7 +117,8 @@ impl Runtime {
     /// # Panics
     /// With what `future` panics with, and if a task's panic ended the runtime ([`UnhandledPanic::Terminate`]). If the runtime has no threads, is bound
     /// to another thread, by a local task, a strand or a task that waits in its poll, and that one does not drive it: at once, or when it
-    /// stops while this waits; a [`wait`](crate::wait) inside `future` panics then, too.
+    /// stops while this waits; a [`wait`](crate::wait) inside `future` panics then, too. And so if its driver is inside another runtime without
+    /// threads that nobody drives.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         self.handle.block_on(future)
     }

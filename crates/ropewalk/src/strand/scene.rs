@@ -44,8 +44,8 @@ pub(crate) struct Scene {
     kind: Kind,
     /// The task that it lies in, for those who look at its children; `None`: a plain thread.
     owner: Option<TaskId>,
-    /// The thread that its call is on; see [`Scene::this_thread`].
-    thread: usize,
+    /// The thread that its call is on and stays on, if it stays there; see [`Scene::this_thread`].
+    thread: Option<usize>,
     /// The nursery around this one, if it is one. Used by the stack it lies on only.
     outer: Cell<*const Scene>,
     members: BriefLock<Members>,
@@ -117,10 +117,12 @@ impl Scene {
 
     fn of(owner: Option<TaskId>, kind: Kind) -> Self {
         let members = BriefLock::new(Members::default());
-        Self { kind, owner, thread: Self::this_thread(), outer: Cell::new(std::ptr::null()), members }
+        let roams = cfg!(feature = "roaming") && super::with_seat(|_, seat| seat.roams()).unwrap_or(false);
+        let thread = (!roams).then(Self::this_thread);
+        Self { kind, owner, thread, outer: Cell::new(std::ptr::null()), members }
     }
 
-    /// A name for this thread, which no other one has at the same time. (A strand that roams may leave it.)
+    /// A name for this thread, which no other one has at the same time.
     pub(crate) fn this_thread() -> usize {
         thread_local!(static HERE: u8 = const { 0 });
         HERE.try_with(|here| std::ptr::from_ref(here).addr()).unwrap_or(0)
@@ -363,7 +365,7 @@ pub(crate) unsafe fn is_orphan(task: &TaskRef, here: usize) -> Option<bool> {
     // SAFETY: it is one of those; the place of the extra does not depend on how big the task is.
     let strand = unsafe { task.extra::<Tasks<Stranded, false>>() };
     let scene = strand.tie().scene()?; // C1: it has not left
-    (scene.thread != here).then(|| strand.has_started())
+    (scene.thread != Some(here)).then(|| strand.has_started())
 }
 
 impl Members {

@@ -19,6 +19,7 @@
 //!   used by one thread at a time, in the order of the queues, and that a strand that roams does not fork (its deque would have to move).
 //! * **RO2** A strand that is suspended on a thread that counts as panicking is adopted first: it may be the one that unwinds, and then its
 //!   panic is counted there. (Whether it is, it does not always know: S3 in `seat.rs`.)
+//! * **RO3** A strand that drives a runtime without threads is adopted first, for good: what it drives may belong to its thread.
 
 use super::scene::{Scene, Tie};
 use crate::sched::host::{Extra, Observation, Tasks};

@@ -5,9 +5,11 @@
 use crate::kit::{Gate, ON_PURPOSE, guarded, panic_of, until};
 use crate::{AGES, WaitsInDrop, thrown};
 use ropewalk::stm::{TVar, atomically};
-use ropewalk::strand::{self, StrandError};
+use ropewalk::strand::{self, Strand, StrandError};
 use ropewalk::sync::Notify;
-use ropewalk::{Builder, OnStrand, Pool, Runtime, Wait, channel, select_wait, time, with_handler};
+use ropewalk::{
+    Builder, OnStrand, Pool, Runtime, Wait, channel, select_wait, spawn_local, time, with_handler,
+};
 use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -31,6 +33,15 @@ fn moves(
     runtime: &Runtime,
     body: impl FnOnce(&Gate) -> (ThreadId, ThreadId) + Send + 'static,
 ) -> (ThreadId, ThreadId) {
+    goes_on(runtime, body, |strand| until("it has gone on", || strand.is_finished()))
+}
+
+/// The same, with what is done until the worker is not held any more.
+fn goes_on(
+    runtime: &Runtime,
+    body: impl FnOnce(&Gate) -> (ThreadId, ThreadId) + Send + 'static,
+    meanwhile: impl Fn(&Strand<'static, (ThreadId, ThreadId)>),
+) -> (ThreadId, ThreadId) {
     let (gate, pool) = (Gate::new(), runtime.pool("main").unwrap());
     let (waits, (tell, told)) = (gate.clone(), mpsc::channel());
     let strand = strand::Builder::new().pool(&pool).spawn(move || {
@@ -49,13 +60,40 @@ fn moves(
         });
         if told.recv().unwrap() == first {
             gate.open();
-            until("it has gone on", || strand.is_finished());
+            meanwhile(&strand);
             drop(release);
             hog.wait().unwrap();
             return strand.join();
         }
         drop(release);
         hog.wait().unwrap();
+    }
+}
+
+/// What it drives has things that belong to their thread.
+#[test]
+fn while_it_drives_a_runtime_without_threads_it_stays() {
+    for local in [false, true] {
+        guarded(format!("local: {local}"), || {
+            let runtime = roaming(2).rescue_threshold(Duration::ZERO).build().unwrap();
+            let drives = move |gate: &Gate| {
+                let (before, passed) = (here(), gate.passed());
+                let driven = Runtime::builder().worker_threads(0).build().unwrap();
+                driven.block_on(async {
+                    match local {
+                        true => spawn_local(passed).unwrap().await.unwrap(),
+                        false => passed.await,
+                    }
+                    assert_eq!(here(), before, "as a task there it is elsewhere");
+                });
+                (before, here())
+            };
+            let (before, after) = goes_on(&runtime, drives, |strand| {
+                (0..100).for_each(|_| runtime.spawn(async {}).wait().unwrap());
+                assert!(!strand.is_finished());
+            });
+            assert_eq!(before, after);
+        });
     }
 }
 

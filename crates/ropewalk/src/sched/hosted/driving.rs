@@ -53,6 +53,7 @@ pub(crate) struct Driving<'a> {
 impl<'a> Driving<'a> {
     pub(super) fn new(seat: &'a Seat, crew: Crew) -> Self {
         crew.workers[0].pool.lodgers.back();
+        context::with_worker(|host| host.into_iter().for_each(Worker::keep_strand)); // RO3
         Self { seat, crew: Some(crew), heeds: false, by_turns: false, stays: Duration::ZERO }
     }
 
@@ -219,18 +220,15 @@ impl<'a> Driving<'a> {
         self.by_turns = true;
         let is_bound = |this: &Self| this.workers().iter().any(|worker| worker.is_bound());
         while pool.phase() == Phase::Open && is_bound(self) {
-            let mut pools = pool.lodgers.all();
-            pools.push(pool.clone());
-            pools.retain(|pool| pool.orphans.may_be());
-            if pools.is_empty() {
+            let orphans = orphans(&pool);
+            if orphans.is_empty() {
                 return;
             }
-            let orphans = orphans(&pools);
-            let over = || orphans.iter().all(TaskRef::is_finished) || pool.phase() != Phase::Open;
+            let over = || orphans.iter().all(Orphan::is_over) || pool.phase() != Phase::Open;
             if Instant::now() < until {
                 self.run_until_or(Some(until), |_| (), |_| over());
             } else {
-                orphans.iter().for_each(TaskRef::cancel);
+                orphans.iter().for_each(|orphan| orphan.strand.cancel());
                 self.run_until(over);
             }
         }
@@ -247,23 +245,41 @@ impl<'a> Driving<'a> {
     }
 }
 
-/// Strands in these pools, all driven on this thread, that borrow from calls on other threads. If none has started, and so belongs to this
-/// thread, those that have not: nobody else may start them.
-fn orphans(pools: &[Arc<Pool>]) -> Vec<TaskRef> {
+/// A strand that borrows from a call on another thread than its driver's.
+struct Orphan {
+    strand: TaskRef,
+    pool: Arc<Pool>,
+}
+
+impl Orphan {
+    /// Whether this thread is not needed any more. (Who closes a pool says what is left there.)
+    fn is_over(&self) -> bool {
+        self.strand.is_finished() || self.pool.phase() != Phase::Open
+    }
+}
+
+/// Those in `pool`, and in those whose drivers sleep there: all on this thread. If none has started, and so belongs to this thread, those in
+/// `pool` that have not: they may be in a worker's queue, where nobody else gets them. (A driver that sleeps has nothing there.)
+fn orphans(pool: &Arc<Pool>) -> Vec<Orphan> {
     let (mut started, mut queued) = (Vec::new(), Vec::new());
     let here = Scene::this_thread();
-    for pool in pools {
+    let mut look = |pool: &Arc<Pool>, queued: &mut Vec<Orphan>| {
+        if !pool.orphans.may_be() {
+            return;
+        }
         pool.orphans.look(|| {
             let known = started.len() + queued.len();
-            // SAFETY: this is the driver.
-            pool.depot.for_each(|task| match unsafe { is_orphan(&task, here) } {
-                Some(true) => started.push(task),
-                Some(false) => queued.push(task),
-                None => {}
+            // SAFETY: it is driven on this thread.
+            pool.depot.for_each(|strand| {
+                let Some(has_started) = (unsafe { is_orphan(&strand, here) }) else { return };
+                let found = if has_started { &mut started } else { &mut *queued };
+                found.push(Orphan { strand, pool: pool.clone() });
             });
             started.len() + queued.len() > known
         });
-    }
+    };
+    look(pool, &mut queued);
+    pool.lodgers.all().iter().for_each(|pool| look(pool, &mut Vec::new()));
     if started.is_empty() { queued } else { started }
 }
 

@@ -71,7 +71,7 @@ impl Worker {
         self.frame.current.get().and_then(|task| unsafe { stranded(task) }).is_some_and(Stranded::roams)
     }
 
-    /// The strand that runs here, and roams, is to come back to this worker and stay (RO2).
+    /// The strand that runs here, and roams, is to come back to this worker and stay (RO2, RO3).
     #[cold]
     pub(crate) fn keep_strand(&self) {
         let Some(task) = self.frame.current.get() else { return };
