@@ -254,7 +254,7 @@ struct Orphan {
 impl Orphan {
     /// Whether this thread is not needed any more. (Who closes a pool says what is left there.)
     fn is_over(&self) -> bool {
-        self.strand.is_finished() || self.pool.phase() != Phase::Open
+        self.strand.is_finished() || self.pool.phase() == Phase::Closed
     }
 }
 
@@ -264,7 +264,7 @@ fn orphans(pool: &Arc<Pool>) -> Vec<Orphan> {
     let (mut started, mut queued) = (Vec::new(), Vec::new());
     let here = Scene::this_thread();
     let mut look = |pool: &Arc<Pool>, queued: &mut Vec<Orphan>| {
-        if !pool.orphans.may_be() {
+        if !pool.orphans.may_be() || pool.phase() == Phase::Closed {
             return;
         }
         pool.orphans.look(|| {
