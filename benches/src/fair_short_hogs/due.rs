@@ -26,6 +26,8 @@ use std::time::{Duration, Instant};
 const TICK: Duration = Duration::from_millis(1);
 /// Until a process has started and waits.
 const STARTS: Duration = Duration::from_millis(5);
+/// Multiples of it, taken modulo one, are spread evenly: the golden ratio, in units of 2^-64.
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 pub fn start<H: Host>(host: H, due: Due, tickers: usize) {
     match due {
@@ -111,8 +113,10 @@ fn talk(mut stream: TcpStream) {
 
 /// Ends processes that have begun to read.
 fn close(writers: &Receiver<PipeWriter>, closed: &AtomicU64) {
-    for writer in writers {
-        thread::sleep(STARTS);
+    for (writer, at) in writers.iter().zip(1_u64..) {
+        // At any moment of a poll, evenly: how long a process takes would else decide at which.
+        let share = at.wrapping_mul(GOLDEN) >> 32;
+        thread::sleep(STARTS + 2 * TICK * share as u32 / u32::MAX);
         closed.store(stamp(), Release);
         drop(writer);
     }
