@@ -269,8 +269,8 @@ fn orphans(pool: &Arc<Pool>) -> Vec<Orphan> {
         }
         pool.orphans.look(|| {
             let known = started.len() + queued.len();
-            // SAFETY: it is driven on this thread.
             pool.depot.for_each(|strand| {
+                // SAFETY: it is driven on this thread.
                 let Some(has_started) = (unsafe { is_orphan(&strand, here) }) else { return };
                 let found = if has_started { &mut started } else { &mut *queued };
                 found.push(Orphan { strand, pool: pool.clone() });
